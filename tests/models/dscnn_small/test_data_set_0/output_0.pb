@@ -1,0 +1,1 @@
+BprobabilitiesJ0ÁN¢=»Áq<3Y=Õ >ÐÑ=Ei„<T˜u=[DU>‹×=¦Ša=u¤œ=3&>

@@ -1,0 +1,1 @@
+BprobabilitiesJ0Ï§=Eø¡<ŒäC=—ƒ>gG=xZ¬<ıvŒ=”KO>¿mÑ=çëj=&÷”=Ly>
