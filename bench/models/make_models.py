@@ -119,8 +119,8 @@ def matmul_100mb(folder):
 def nodes_10000(folder):
     """10,000 elementwise nodes on f32[1,64] in a chain.
 
-    Every seventh adds an older value or, in turn, the input, so that the output depends on the
-    input through the whole chain. Tanh comes often enough to keep the values bounded.
+    Every seventh adds an older value or, in turn, the input: on its own the chain would settle on
+    a fixed point and forget the input. Tanh comes often enough to keep the values bounded.
     """
     count, width = 10000, 64
     g = GraphBuilder("nodes_10000", 4, [1, width], [1, width])
