@@ -1,0 +1,63 @@
+// What passes and emitters know about a machine: plain data, one row per target in targets.cpp, so
+// that a new target is a table row.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace backcast {
+
+enum class Architecture : uint8_t { x86_64, aarch64, arm, thumb, riscv32, riscv64 };
+
+/// How `verify` runs a library of this target.
+enum class Runner : uint8_t { none, native, qemu_user, qemu_system };
+
+struct TargetInfo {
+  std::string name;       // what --target takes
+  std::string triple;     // normalised LLVM triple
+  std::string cpu;        // LLVM's -mcpu
+  std::string features;   // LLVM's -mattr
+  std::string abi;        // "hard", "soft", "lp64d", …; empty: the triple's default
+  Architecture architecture = Architecture::x86_64;
+  std::string summary;    // for tables
+
+  int pointer_bits = 64;
+  // Vector unit: bits of a register (0: none), number of registers, element types it computes on.
+  int vector_bits = 0;
+  int vector_registers = 0;
+  // Scalar floating-point registers (of f32) where there is no vector unit; 0: soft float.
+  int float_registers = 0;
+  int integer_registers = 16;
+  bool has_f32 = true;    // hardware f32
+  bool has_f64 = true;    // hardware f64
+  bool has_fma = false;   // hardware fused multiply-add in f32 (and f64 where has_f64)
+  bool prefers_fma = false;  // use it in contractions: faster than a multiplication and an addition
+  bool has_rounding = false; // floor, ceil, round as instructions
+  int fma_latency = 4;    // cycles: accumulators needed = latency × units
+  int fma_units = 1;
+  int64_t l1_bytes = 32 << 10;
+  int64_t l2_bytes = 0;
+  int unroll_budget = 512;   // statements a fully unrolled register tile may take
+
+  // Running under test
+  Runner runner = Runner::none;
+  std::string qemu;          // qemu_user: program; qemu_system: machine ("mps2-an386")
+  std::string qemu_cpu;      // qemu_user: -cpu
+  std::string cross_compiler;  // for verify's harness: "aarch64-linux-gnu-gcc"
+  std::string compiler_flags;  // for --emit c and the harness: "-mcpu=cortex-m4 -mthumb …"
+
+  int vector_lanes(int element_bytes) const {
+    return vector_bits == 0 ? 1 : vector_bits / (8 * element_bytes);
+  }
+};
+
+/// The rows of the table (without `native`, which is made from the host).
+std::span<const TargetInfo> all_targets();
+/// CompileError listing the known names when there is none of this name. "native" needs the host's
+/// description, which the driver supplies through backend/llvm.
+const TargetInfo* find_target(std::string_view name);
+
+}  // namespace backcast
