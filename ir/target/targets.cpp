@@ -1,0 +1,250 @@
+// The table of targets. Triples are normalised: LLVM reads an unnormalised one as soft float
+// without a word. Machines without a cache keep the default l1_bytes: any block size is as good
+// there.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <vector>
+
+#include "ir/graph/error.h"
+#include "ir/target/target_info.h"
+
+namespace backcast {
+namespace {
+
+constexpr const char* kArmCompiler = "arm-none-eabi-gcc";
+
+TargetInfo cortex_m(const char* name, const char* triple, const char* features,
+                    const char* machine) {
+  TargetInfo t;
+  t.name = name;
+  t.triple = triple;
+  t.cpu = name;
+  t.features = features;
+  t.abi = "hard";
+  t.architecture = Architecture::thumb;
+  t.pointer_bits = 32;
+  t.float_registers = 32;
+  t.integer_registers = 13;
+  t.has_fma = true;
+  t.prefers_fma = true;  // half the instructions; on the cycle model of Cortex-M4 within 25 %
+  t.fma_latency = 3;
+  t.runner = Runner::qemu_system;
+  t.qemu = machine;
+  t.cross_compiler = kArmCompiler;
+  return t;
+}
+
+/// Soft float. The board's Cortex-M3 executes ARMv6-M code.
+TargetInfo cortex_m0() {
+  TargetInfo t = cortex_m("cortex-m0", "thumbv6m-unknown-none-eabi", "", "mps2-an385");
+  t.summary = "ARMv6-M, soft float";
+  t.abi = "soft";
+  t.has_f32 = t.has_f64 = t.has_fma = t.prefers_fma = false;
+  t.float_registers = 0;
+  t.integer_registers = 8;
+  t.unroll_budget = 128;
+  t.compiler_flags = "-mcpu=cortex-m0 -mthumb -mfloat-abi=soft";
+  return t;
+}
+
+TargetInfo cortex_m4() {
+  TargetInfo t =
+      cortex_m("cortex-m4", "thumbv7em-unknown-none-eabihf", "+vfp4d16sp,-fp64", "mps2-an386");
+  t.summary = "ARMv7E-M, FPv4-SP";
+  t.has_f64 = false;
+  t.compiler_flags = "-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard";
+  return t;
+}
+
+TargetInfo cortex_m7() {
+  TargetInfo t =
+      cortex_m("cortex-m7", "thumbv7em-unknown-none-eabihf", "+fp-armv8d16,+fp64", "mps2-an500");
+  t.summary = "ARMv7E-M, FPv5-D16";
+  t.has_rounding = true;
+  t.l1_bytes = 16 << 10;
+  t.compiler_flags = "-mcpu=cortex-m7 -mthumb -mfpu=fpv5-d16 -mfloat-abi=hard";
+  return t;
+}
+
+TargetInfo cortex_m33() {
+  TargetInfo t = cortex_m("cortex-m33", "thumbv8m.main-unknown-none-eabihf", "+fp-armv8d16sp,-fp64",
+                          "mps2-an505");
+  t.summary = "ARMv8-M, FPv5-SP";
+  t.has_f64 = false;
+  t.has_rounding = true;
+  t.compiler_flags = "-mcpu=cortex-m33 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard";
+  return t;
+}
+
+/// Its vector unit (MVE) is left alone: scalar code only.
+TargetInfo cortex_m55() {
+  TargetInfo t = cortex_m("cortex-m55", "thumbv8.1m.main-unknown-none-eabihf",
+                          "+fp-armv8d16,+fp64,-mve,-mve.fp", "mps3-an547");
+  t.summary = "ARMv8.1-M, FPv5-D16, scalar";
+  t.has_rounding = true;
+  t.compiler_flags = "-mcpu=cortex-m55+nomve -mthumb -mfloat-abi=hard";
+  return t;
+}
+
+TargetInfo linux_user(const char* name, const char* gnu, const char* qemu) {
+  TargetInfo t;
+  t.name = name;
+  t.cross_compiler = fmt::format("{}-gcc", gnu);
+  t.runner = Runner::qemu_user;
+  t.qemu = qemu;
+  t.float_registers = 32;
+  t.has_fma = true;
+  t.prefers_fma = true;
+  return t;
+}
+
+/// Scalar VFPv4: NEON's f32 flushes denormals to zero, so its results would differ from the C
+/// emission's (gcc refuses NEON for f32 arithmetic without -funsafe-math-optimizations).
+TargetInfo armv7hf() {
+  TargetInfo t = linux_user("armv7hf", "arm-linux-gnueabihf", "qemu-arm");
+  t.summary = "ARMv7-A, VFPv4, hard float, no NEON";
+  t.triple = "armv7-unknown-linux-gnueabihf";
+  t.cpu = "generic";
+  t.features = "+vfp4,-neon";
+  t.abi = "hard";
+  t.architecture = Architecture::arm;
+  t.pointer_bits = 32;
+  t.integer_registers = 13;
+  t.fma_latency = 8;
+  t.qemu_cpu = "cortex-a15";
+  t.compiler_flags = "-march=armv7-a -marm -mfpu=vfpv4 -mfloat-abi=hard";
+  return t;
+}
+
+TargetInfo aarch64(const char* name, const char* cpu, const char* summary, int latency, int units,
+                   const char* flags) {
+  TargetInfo t = linux_user(name, "aarch64-linux-gnu", "qemu-aarch64");
+  t.summary = summary;
+  t.triple = "aarch64-unknown-linux-gnu";
+  t.cpu = cpu;
+  t.features = "+neon";
+  t.architecture = Architecture::aarch64;
+  t.vector_bits = 128;
+  t.vector_registers = 32;
+  t.integer_registers = 29;
+  t.has_rounding = true;
+  t.fma_latency = latency;
+  t.fma_units = units;
+  t.qemu_cpu = "max";
+  t.compiler_flags = flags;
+  return t;
+}
+
+TargetInfo riscv64() {
+  TargetInfo t = linux_user("riscv64", "riscv64-linux-gnu", "qemu-riscv64");
+  t.summary = "RV64GC, scalar";
+  t.triple = "riscv64-unknown-linux-gnu";
+  t.cpu = "generic-rv64";
+  t.features = "+m,+a,+f,+d,+c";
+  t.abi = "lp64d";
+  t.architecture = Architecture::riscv64;
+  t.integer_registers = 28;
+  t.fma_latency = 5;
+  t.qemu_cpu = "rv64";
+  t.compiler_flags = "-march=rv64gc -mabi=lp64d -mcmodel=medany";
+  return t;
+}
+
+/// Vectors of a fixed length: the code needs VLEN >= 256. gcc 12 knows no vectors here, so C for
+/// this target is compiled to scalars.
+TargetInfo rv64gcv_256() {
+  TargetInfo t = riscv64();
+  t.name = "rv64gcv-256";
+  t.summary = "RV64GCV, VLEN 256";
+  t.features = "+m,+a,+f,+d,+c,+v,+zvl256b";
+  t.vector_bits = 256;
+  t.vector_registers = 32;
+  t.fma_latency = 4;
+  t.qemu_cpu = "rv64,v=true,vlen=256,elen=64,vext_spec=v1.0";
+  return t;
+}
+
+/// Objects only: a microcontroller without floating-point unit.
+TargetInfo riscv32() {
+  TargetInfo t;
+  t.name = "riscv32";
+  t.summary = "RV32IMAC, soft float, objects only";
+  t.triple = "riscv32-unknown-none-elf";
+  t.cpu = "generic-rv32";
+  t.features = "+m,+a,+c";
+  t.abi = "ilp32";
+  t.architecture = Architecture::riscv32;
+  t.pointer_bits = 32;
+  t.integer_registers = 28;
+  t.has_f32 = t.has_f64 = false;
+  t.unroll_budget = 128;
+  t.compiler_flags = "-march=rv32imac -mabi=ilp32";
+  return t;
+}
+
+TargetInfo x86_64(const char* name, const char* summary, int vector_bits, int registers, bool fma) {
+  TargetInfo t;
+  t.name = name;
+  t.summary = summary;
+  t.triple = "x86_64-unknown-linux-gnu";
+  t.cpu = name;
+  t.features = vector_bits == 512 ? "-prefer-256-bit" : "";
+  t.architecture = Architecture::x86_64;
+  t.vector_bits = vector_bits;
+  t.vector_registers = registers;
+  t.float_registers = registers;
+  t.integer_registers = 15;
+  t.has_fma = t.prefers_fma = t.has_rounding = fma;
+  t.fma_latency = 4;
+  t.fma_units = 2;
+  t.l2_bytes = fma ? 512 << 10 : 256 << 10;
+  t.runner = Runner::native;
+  t.cross_compiler = "gcc";
+  t.compiler_flags = fmt::format("-march={}", name);
+  if (vector_bits == 512) t.compiler_flags += " -mprefer-vector-width=512";
+  return t;
+}
+
+std::vector<TargetInfo> make_table() {
+  return {
+      cortex_m0(),
+      cortex_m4(),
+      cortex_m7(),
+      cortex_m33(),
+      cortex_m55(),
+      armv7hf(),
+      aarch64("aarch64", "generic", "ARMv8-A, NEON", 4, 2, "-march=armv8-a"),
+      aarch64("cortex-a53", "cortex-a53", "ARMv8-A in order, NEON", 4, 1, "-mcpu=cortex-a53"),
+      aarch64("cortex-a76", "cortex-a76", "ARMv8.2-A, NEON", 4, 2, "-mcpu=cortex-a76"),
+      riscv64(),
+      rv64gcv_256(),
+      riscv32(),
+      x86_64("x86-64", "SSE2", 128, 16, false),
+      x86_64("x86-64-v3", "AVX2, FMA", 256, 16, true),
+      x86_64("x86-64-v4", "AVX-512", 512, 32, true),
+  };
+}
+
+const std::vector<TargetInfo>& table() {
+  static const std::vector<TargetInfo> rows = make_table();
+  return rows;
+}
+
+}  // namespace
+
+std::span<const TargetInfo> all_targets() { return table(); }
+
+const TargetInfo* find_target(std::string_view name) {
+  if (name == "native") return nullptr;
+  std::vector<std::string> known = {"native"};
+  for (const TargetInfo& target : table()) {
+    if (target.name == name) return &target;
+    known.push_back(target.name);
+  }
+  throw CompileError(
+      fmt::format("unknown target \"{}\"; the targets are {}", name, fmt::join(known, ", ")));
+}
+
+}  // namespace backcast
