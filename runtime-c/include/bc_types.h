@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: 0BSD */
+/* The types every library made by Backcast shares. A generated header carries this text verbatim,
+ * so that it compiles alone; headers of several libraries may be included together. */
+#ifndef BC_TYPES_H
+#define BC_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Raised when a type below gains a member or a code is added; nothing is ever removed. */
+#define BC_TYPES_VERSION 1
+
+/* What a call answers. Not an enum: the size of an enum depends on the compiler's options. */
+typedef int32_t bc_status;
+#define BC_OK 0                /* done */
+#define BC_ERROR_NULL 1        /* a pointer that must be set is null */
+#define BC_ERROR_ARENA_SIZE 2  /* the arena is shorter than the call needs */
+#define BC_ERROR_ALIGNMENT 3   /* arena or state is not aligned as the header says */
+#define BC_ERROR_DIMENSION 4   /* a symbolic dimension lies outside its range */
+#define BC_ERROR_INDEX 5       /* a run-time index or label lies outside its tensor */
+#define BC_ERROR_STATE_SIZE 6  /* the state is shorter than the header says */
+#define BC_ERROR_STATE 7       /* the state was not initialised, or belongs to another model */
+#define BC_ERROR_NONFINITE 8   /* loss or gradient is infinite or NaN; nothing was updated */
+#define BC_ERROR_CHECKPOINT 9  /* saved bytes are damaged, or belong to another model */
+#define BC_ERROR_IO 10         /* a bc_writer or bc_reader failed */
+#define BC_ERROR_VALUE 11      /* an argument has a value the model does not allow */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Does the iterations begin <= i < end of a parallel loop. */
+typedef void (*bc_loop_body)(void *closure, int64_t begin, int64_t end);
+
+/* What a caller may add to a call. Every member but the first may be zero or null; a null pointer
+ * in place of the whole struct means the same. Members are only ever appended. */
+typedef struct bc_context {
+  uint32_t struct_bytes; /* sizeof(bc_context) as the caller compiled it; what lies past is null */
+  uint32_t flags;        /* zero */
+  void *user;            /* handed to each function below */
+  /* Calls body(closure, begin, end) so that every i in 0 <= i < count is done exactly once, in
+   * pieces of at least `grain` (the last may be shorter), in any order and on any thread, and
+   * returns when all are done. Null: the loop runs on the calling thread. */
+  void (*parallel_for)(void *user, int64_t count, int64_t grain, bc_loop_body body, void *closure);
+  /* Called around each kernel. `kernel` numbers the rows of the report; `name` names the model's
+   * nodes, or is null if the library was built without names. */
+  void (*before_kernel)(void *user, int32_t kernel, const char *name);
+  void (*after_kernel)(void *user, int32_t kernel, const char *name);
+} bc_context;
+
+/* Where saving puts its bytes, in order. Anything but BC_OK ends the saving with BC_ERROR_IO. */
+typedef struct bc_writer {
+  void *user;
+  bc_status (*write)(void *user, const void *bytes, size_t count);
+} bc_writer;
+
+/* Where loading takes its bytes from; `read` fills all `count` or answers something else than
+ * BC_OK. */
+typedef struct bc_reader {
+  void *user;
+  bc_status (*read)(void *user, void *bytes, size_t count);
+} bc_reader;
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+#endif /* BC_TYPES_H */
