@@ -40,6 +40,9 @@ struct AttrField {
   friend bool operator==(const AttrField&, const AttrField&) = default;
 };
 
+/// Equality of values, doubles by their bits; NaN equals itself.
+bool same_value(const AttrValue& a, const AttrValue& b);
+
 template <class S, class T>
 struct FieldDescriptor {
   std::string_view name;
@@ -53,10 +56,10 @@ constexpr FieldDescriptor<S, T> field(std::string_view name, T S::*member) {
 /// Specialised by BACKCAST_ENUM_NAMES for every enum that is a field: its names in order of value.
 template <class E>
 struct EnumNames;
-#define BACKCAST_ENUM_NAMES(E, ...)                                             \
-  template <>                                                                   \
-  struct EnumNames<E> {                                                         \
-    static constexpr std::string_view names[] = {__VA_ARGS__};                  \
+#define BACKCAST_ENUM_NAMES(E, ...)                            \
+  template <>                                                  \
+  struct EnumNames<E> {                                        \
+    static constexpr std::string_view names[] = {__VA_ARGS__}; \
   }
 
 template <class E>
@@ -69,7 +72,7 @@ class Attrs {
  public:
   Attrs() = default;
   template <class T>
-    requires requires { T::fields(); }
+  requires requires { T::fields(); }
   Attrs(T value) : impl_(std::make_shared<Model<T>>(std::move(value))) {}  // NOLINT
 
   bool empty() const { return impl_ == nullptr; }
@@ -94,10 +97,14 @@ class Attrs {
   /// The same struct with every dimension substituted.
   Attrs substitute(const std::map<std::string, Dim>& replacement) const;
 
-  uint64_t hash() const;
-  friend bool operator==(const Attrs& a, const Attrs& b) {
-    return a.impl_ == b.impl_ || (a.fields() == b.fields());
+  /// Whether both hold the same struct, or none.
+  bool same_struct(const Attrs& other) const {
+    return empty() || other.empty() ? empty() == other.empty()
+                                    : impl_->type() == other.impl_->type();
   }
+  uint64_t hash() const;
+  /// Same struct and same fields; doubles are compared by their bits.
+  friend bool operator==(const Attrs& a, const Attrs& b);
 
  private:
   struct Base {

@@ -18,9 +18,10 @@ class Builder {
   void set_loc(Loc loc) { loc_ = std::move(loc); }
   const Loc& loc() const { return loc_; }
 
-  /// Parameters come before every other node.
+  /// Parameters come before every other node. Without a location they get one of their own name.
   ValueId parameter(const std::string& name, Type type);
   /// Infers the type. CompileError (with the current location) when the operands do not fit.
+  /// Empty attributes stand for the operator's default ones.
   ValueId emit(const OpDef& op, std::vector<ValueId> operands, Attrs attrs = {});
   ValueId constant(Literal value);
   ValueId scalar(ElementType element, double value);  // rank 0
@@ -38,7 +39,8 @@ class Builder {
   Loc loc_;
 };
 
-/// Copies `function` node by node through a mapping old id → new id.
+/// Copies `function` node by node through a mapping old id → new id. The parameters are copied and
+/// mapped from the start; `from` must outlive the rewriter.
 class Rewriter {
  public:
   Rewriter(const Module& module, const Function& from);
@@ -48,7 +50,8 @@ class Rewriter {
   ValueId operator[](ValueId old) const;
   bool mapped(ValueId old) const;
   void map(ValueId old, ValueId now);
-  /// Emits a copy of an old node (operands mapped, location kept) and maps it.
+  /// Emits a copy of an old node (operands mapped, location kept) and maps it; an old value that is
+  /// already mapped stays as it is. The builder's current location is left alone.
   ValueId copy(ValueId old);
   /// Copies what is still unmapped among the values that the result needs and finishes.
   Function finish();

@@ -28,28 +28,31 @@ using SymbolValues = std::map<std::string, int64_t>;
 
 class Dim {
  public:
-  struct Atom;                       // symbol or op(a, b); see dim.cpp
+  struct Atom;  // symbol or op(a, b); see dim.cpp
   using AtomPtr = std::shared_ptr<const Atom>;
-  struct Term {                      // coefficient · Π atoms (sorted)
+  struct Term {  // coefficient · Π atoms (sorted)
     int64_t coefficient = 0;
     std::vector<AtomPtr> atoms;
   };
 
-  Dim() = default;                   // zero
+  Dim() = default;                          // zero
   Dim(int64_t value) : constant_(value) {}  // NOLINT: literals read as dimensions
-  static Dim symbol(std::string name);
+  static Dim symbol(std::string name);      // any non-empty name
+  /// Sums the terms in any order; brings them into canonical form.
+  static Dim from_terms(int64_t constant, std::vector<Term> terms);
 
   bool is_constant() const { return terms_.empty(); }
   /// The value of a constant dimension; InternalError otherwise.
   int64_t constant() const;
 
-  /// Throws CompileError on 64-bit overflow.
+  /// These throw CompileError on 64-bit overflow, on division by the constant zero and when an
+  /// expression grows beyond any sensible size.
   friend Dim operator+(const Dim& a, const Dim& b);
   friend Dim operator-(const Dim& a, const Dim& b);
   friend Dim operator*(const Dim& a, const Dim& b);
   static Dim floor_div(const Dim& a, const Dim& b);  // exact when b divides every coefficient of a
   static Dim ceil_div(const Dim& a, const Dim& b);
-  static Dim mod(const Dim& a, const Dim& b);        // sign of the divisor
+  static Dim mod(const Dim& a, const Dim& b);  // sign of the divisor; a - a/c*c for a constant c
   static Dim min(const Dim& a, const Dim& b);
   static Dim max(const Dim& a, const Dim& b);
 
@@ -59,7 +62,8 @@ class Dim {
   static int compare(const Dim& a, const Dim& b);
 
   int64_t evaluate(const SymbolValues& values) const;  // CompileError for an unbound symbol
-  /// Smallest and largest value over the ranges (conservative).
+  /// Smallest and largest value over the ranges (conservative; INT64_MIN and INT64_MAX mean
+  /// unbounded). A symbol without a range counts as 1 or more.
   DimRange range(const SymbolRanges& ranges) const;
   Dim substitute(const std::map<std::string, Dim>& replacement) const;
   void collect_symbols(std::set<std::string>& symbols) const;
@@ -82,6 +86,8 @@ struct Dim::Atom {
   Kind kind = Kind::symbol;
   std::string name;  // of a symbol
   Dim a, b;
+  int64_t depth = 1;  // of nesting and
+  int64_t size = 1;   // number of atoms, both bounded
 };
 
 using Dims = std::vector<Dim>;

@@ -8,7 +8,19 @@
 namespace backcast {
 
 enum class ElementType : uint8_t {
-  boolean, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64
+  boolean,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  f16,
+  bf16,
+  f32,
+  f64
 };
 inline constexpr int kElementTypeCount = 13;
 
@@ -28,26 +40,38 @@ uint16_t f16_from_f32(float value);
 uint16_t f16_from_f64(double value);  // one rounding
 float f32_from_f16(uint16_t bits);
 uint16_t bf16_from_f32(float value);
+uint16_t bf16_from_f64(double value);  // one rounding
 float f32_from_bf16(uint16_t bits);
 
-/// Calls f with a value of the C++ type that computes on `type`: bool, int8_t … uint64_t, float, double;
-/// f16 and bf16 give float.
+/// Calls f with a value of the C++ type that computes on `type`: bool, int8_t … uint64_t, float,
+/// double; f16 and bf16 give float.
 template <class F>
 decltype(auto) visit_compute_type(ElementType type, F&& f) {
   switch (type) {
-    case ElementType::boolean: return f(bool{});
-    case ElementType::i8: return f(int8_t{});
-    case ElementType::i16: return f(int16_t{});
-    case ElementType::i32: return f(int32_t{});
-    case ElementType::i64: return f(int64_t{});
-    case ElementType::u8: return f(uint8_t{});
-    case ElementType::u16: return f(uint16_t{});
-    case ElementType::u32: return f(uint32_t{});
-    case ElementType::u64: return f(uint64_t{});
+    case ElementType::boolean:
+      return f(bool{});
+    case ElementType::i8:
+      return f(int8_t{});
+    case ElementType::i16:
+      return f(int16_t{});
+    case ElementType::i32:
+      return f(int32_t{});
+    case ElementType::i64:
+      return f(int64_t{});
+    case ElementType::u8:
+      return f(uint8_t{});
+    case ElementType::u16:
+      return f(uint16_t{});
+    case ElementType::u32:
+      return f(uint32_t{});
+    case ElementType::u64:
+      return f(uint64_t{});
     case ElementType::f16:
     case ElementType::bf16:
-    case ElementType::f32: return f(float{});
-    case ElementType::f64: return f(double{});
+    case ElementType::f32:
+      return f(float{});
+    case ElementType::f64:
+      return f(double{});
   }
   __builtin_unreachable();
 }

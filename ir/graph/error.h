@@ -34,7 +34,7 @@ class InternalError : public std::logic_error {
 }  // namespace backcast
 
 /// BC_CHECK(condition, "format", arguments…): throws InternalError when the condition is false.
-#define BC_CHECK(condition, ...)                                                             \
-  do {                                                                                       \
+#define BC_CHECK(condition, ...)                                                                \
+  do {                                                                                          \
     if (!(condition)) ::backcast::internal_error(__FILE__, __LINE__, fmt::format(__VA_ARGS__)); \
   } while (false)

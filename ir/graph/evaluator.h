@@ -18,6 +18,7 @@ Value evaluate_node(const Module& module, const Node& node, const std::vector<Va
                     const SymbolValues& symbols = {});
 
 /// Binds symbols so that `type` has the shape `actual`; false when it cannot.
-bool bind_symbols(const TensorType& type, const std::vector<int64_t>& actual, SymbolValues& symbols);
+bool bind_symbols(const TensorType& type, const std::vector<int64_t>& actual,
+                  SymbolValues& symbols);
 
 }  // namespace backcast

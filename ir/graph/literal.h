@@ -16,12 +16,14 @@ namespace backcast {
 class Literal {
  public:
   Literal() = default;
-  /// Copies `bytes` (row-major, host byte order, bool as one byte 0 or 1; f16/bf16 as bit patterns).
+  /// Copies `bytes` (row-major, host byte order, bool as one byte 0 or 1; f16/bf16 as bit
+  /// patterns).
   Literal(ElementType element, std::vector<int64_t> shape, std::vector<std::byte> bytes);
   /// Refers to memory that `owner` keeps alive (a memory-mapped file).
   Literal(ElementType element, std::vector<int64_t> shape, std::span<const std::byte> bytes,
           std::shared_ptr<const void> owner);
 
+  /// A double becomes an integer by truncation with saturation (NaN: 0), a bool by != 0.
   static Literal scalar(ElementType element, double value);
   static Literal from_doubles(ElementType element, std::vector<int64_t> shape,
                               const std::vector<double>& values);
@@ -37,7 +39,8 @@ class Literal {
     return reinterpret_cast<const T*>(bytes_.data());
   }
 
-  /// Element i as a double or an integer, whatever the element type.
+  /// Element i as a double or an integer, whatever the element type. Floats become integers by
+  /// truncation with saturation (NaN: 0); a u64 above the maximum of an i64 wraps.
   double as_double(int64_t i) const;
   int64_t as_int(int64_t i) const;
   std::vector<int64_t> as_ints() const;

@@ -10,7 +10,8 @@ namespace backcast {
 /// How a node came to be.
 enum class Origin : unsigned char { imported, adjoint_of, fused_from, made };
 
-/// `node` is the name of the ONNX node (or of the text IR's `loc("…")`), `op_type` its ONNX operator.
+/// `node` is the name of the ONNX node (or of the text IR's `loc("…")`), `op_type` its ONNX
+/// operator.
 struct Loc {
   std::string node;
   std::string op_type;

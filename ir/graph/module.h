@@ -47,6 +47,15 @@ struct Module {
 /// How many nodes use each value (the result counts as one use).
 std::vector<int> use_counts(const Function& function);
 
+/// Whether the node is a parameter of its function.
+bool is_parameter(const Node& node);
+
+/// The functions that a node names (call, composite, control flow).
+std::vector<std::string> called_functions(const Node& node);
+
+/// The name of a function that calls itself, directly or through others; empty when none does.
+std::string find_recursion(const Module& module);
+
 /// Structural equality of everything but locations.
 bool equal(const Function& a, const Function& b);
 bool equal(const Module& a, const Module& b);

@@ -33,7 +33,8 @@ struct InferContext {
   std::span<const Type> operands;
   const Attrs& attrs;
 
-  const TensorType& tensor(size_t i) const { return operands[i].tensor(); }
+  /// CompileError when there is no operand i or it is a tuple.
+  const TensorType& tensor(size_t i) const;
 };
 
 /// What evaluation sees: operand values, the inferred type with symbols bound, and the module.

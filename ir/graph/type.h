@@ -25,7 +25,7 @@ struct TensorType {
 
 class Type {
  public:
-  Type() = default;  // the empty tuple
+  Type() = default;                                                          // the empty tuple
   Type(TensorType tensor) : is_tensor_(true), tensor_(std::move(tensor)) {}  // NOLINT
   static Type tuple(std::vector<Type> elements);
 

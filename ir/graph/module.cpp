@@ -1,0 +1,108 @@
+// Questions about modules and functions that several passes ask.
+#include "ir/graph/module.h"
+
+#include <set>
+
+#include "ir/graph/error.h"
+
+namespace backcast {
+namespace {
+
+bool equal_nodes(const Node& a, const Node& b) {
+  return a.op == b.op && a.operands == b.operands && a.type == b.type && a.attrs == b.attrs;
+}
+
+std::set<std::string> callees(const Function& function) {
+  std::set<std::string> names;
+  for (const Node& node : function.nodes) {
+    for (std::string& name : called_functions(node)) names.insert(std::move(name));
+  }
+  return names;
+}
+
+}  // namespace
+
+const Function& Module::function(const std::string& name) const {
+  const std::map<std::string, Function>::const_iterator found = functions.find(name);
+  if (found == functions.end()) {
+    throw CompileError("the module has no function @" + name);
+  }
+  return found->second;
+}
+
+std::vector<int> use_counts(const Function& function) {
+  std::vector<int> counts(function.nodes.size(), 0);
+  for (const Node& node : function.nodes) {
+    for (const ValueId operand : node.operands) ++counts[static_cast<size_t>(operand.index)];
+  }
+  if (function.result.valid()) ++counts[static_cast<size_t>(function.result.index)];
+  return counts;
+}
+
+bool is_parameter(const Node& node) { return node.op->name == "parameter"; }
+
+std::vector<std::string> called_functions(const Node& node) {
+  std::vector<std::string> names;
+  // Constants are many and big; only structs with a function are looked into.
+  if (node.attrs.empty() || node.op->name == "constant" || node.op->name == "parameter") {
+    return names;
+  }
+  for (const AttrField& field : node.attrs.fields()) {
+    if (const FunctionRef* ref = std::get_if<FunctionRef>(&field.value)) names.push_back(ref->name);
+  }
+  return names;
+}
+
+std::string find_recursion(const Module& module) {
+  // Functions whose callees are all done are done; what is left over contains a cycle.
+  std::map<std::string, std::set<std::string>> waiting;
+  std::map<std::string, std::vector<std::string>> callers;
+  std::vector<std::string> ready;
+  for (const auto& [name, function] : module.functions) {
+    std::set<std::string>& pending = waiting[name];
+    for (const std::string& callee : callees(function)) {
+      if (!module.functions.contains(callee)) continue;
+      pending.insert(callee);
+      callers[callee].push_back(name);
+    }
+    if (pending.empty()) ready.push_back(name);
+  }
+  while (!ready.empty()) {
+    const std::string done = ready.back();
+    ready.pop_back();
+    waiting.erase(done);
+    for (const std::string& caller : callers[done]) {
+      std::set<std::string>& pending = waiting.at(caller);
+      pending.erase(done);
+      if (pending.empty()) ready.push_back(caller);
+    }
+  }
+  if (waiting.empty()) return {};
+  // Every function left over waits for one left over: following them runs into the cycle.
+  std::set<std::string> seen;
+  std::string name = waiting.begin()->first;
+  while (seen.insert(name).second) name = *waiting.at(name).begin();
+  return name;
+}
+
+bool equal(const Function& a, const Function& b) {
+  if (a.name != b.name || a.params != b.params || a.result != b.result ||
+      a.result_names != b.result_names || a.nodes.size() != b.nodes.size()) {
+    return false;
+  }
+  for (size_t i = 0; i < a.nodes.size(); ++i) {
+    if (!equal_nodes(a.nodes[i], b.nodes[i])) return false;
+  }
+  return true;
+}
+
+bool equal(const Module& a, const Module& b) {
+  if (a.symbols != b.symbols || a.functions.size() != b.functions.size()) return false;
+  for (const auto& [name, function] : a.functions) {
+    const std::map<std::string, Function>::const_iterator other = b.functions.find(name);
+    if (other == b.functions.end() || !equal(function, other->second)) return false;
+  }
+  return true;
+}
+
+}  // namespace backcast

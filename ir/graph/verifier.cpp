@@ -1,0 +1,129 @@
+// The invariants of graph IR. A pass that breaks one is named in the message.
+#include "ir/graph/verifier.h"
+
+#include <set>
+
+#include "ir/graph/error.h"
+#include "ir/graph/infer.h"
+
+namespace backcast {
+namespace {
+
+void collect_symbols(const Type& type, std::set<std::string>& symbols) {
+  for (const TensorType& tensor : flatten(type)) {
+    for (const Dim& d : tensor.shape) d.collect_symbols(symbols);
+  }
+}
+
+void collect_symbols(const Attrs& attrs, std::set<std::string>& symbols) {
+  for (const AttrField& field : attrs.fields()) {
+    if (const Dim* dim = std::get_if<Dim>(&field.value)) dim->collect_symbols(symbols);
+    const Dims* dims = std::get_if<Dims>(&field.value);
+    if (!dims) continue;
+    for (const Dim& d : *dims) d.collect_symbols(symbols);
+  }
+}
+
+class FunctionVerifier {
+ public:
+  FunctionVerifier(const Module& module, const Function& function, const std::string& prefix)
+      : module_(module), function_(function), prefix_(prefix) {}
+
+  void run() {
+    for (size_t i = 0; i < function_.nodes.size(); ++i) check_node(i);
+    check(function_.result.valid() && function_.result.index < function_.size(),
+          "the result is not a value of the function");
+    const size_t results =
+        function_.result_type().is_tuple() ? function_.result_type().elements().size() : 1;
+    check(function_.result_names.empty() || function_.result_names.size() == results,
+          fmt::format("{} names for {} results", function_.result_names.size(), results));
+  }
+
+ private:
+  void check(bool condition, const std::string& message) const {
+    if (!condition) throw InternalError(prefix_ + "@" + function_.name + ": " + message);
+  }
+
+  void check_node(size_t i) const {
+    const Node& node = function_.nodes[i];
+    check(node.op != nullptr, fmt::format("value {} has no operator", i));
+    const std::string place = fmt::format("value {} ({})", i, node.op->name);
+    check(!node.loc.empty(), place + " has no location");
+    const std::string who = place + ", " + node.loc.describe();
+    for (const ValueId operand : node.operands) {
+      check(operand.valid() && static_cast<size_t>(operand.index) < i,
+            fmt::format("{} uses the value {}, which does not precede it", who, operand.index));
+    }
+    check(node.attrs.same_struct(node.op->default_attrs),
+          who + " has attributes of another operator");
+    check_symbols(node, who);
+    for (const std::string& callee : called_functions(node)) {
+      check(module_.functions.contains(callee), who + " calls @" + callee + ", which is missing");
+    }
+    const bool in_params =
+        i < function_.params.size() && function_.params[i] == ValueId(static_cast<int64_t>(i));
+    check(is_parameter(node) == in_params, who + ": parameters come first and are listed in order");
+    if (is_parameter(node)) {
+      check_parameter(node, i, who);
+    } else {
+      check_type(node, who);
+    }
+  }
+
+  void check_symbols(const Node& node, const std::string& who) const {
+    std::set<std::string> symbols;
+    collect_symbols(node.type, symbols);
+    if (node.op->name != "constant") collect_symbols(node.attrs, symbols);
+    for (const std::string& symbol : symbols) {
+      check(module_.symbols.contains(symbol), who + " uses the undeclared symbol " + symbol);
+    }
+  }
+
+  void check_parameter(const Node& node, size_t i, const std::string& who) const {
+    check(node.operands.empty(), who + " has operands");
+    for (const AttrField& field : node.attrs.fields()) {
+      const int64_t* index = std::get_if<int64_t>(&field.value);
+      check(field.name != "index" || (index && *index == static_cast<int64_t>(i)),
+            who + " has the wrong index");
+    }
+  }
+
+  void check_type(const Node& node, const std::string& who) const {
+    std::vector<Type> types;
+    types.reserve(node.operands.size());
+    for (const ValueId operand : node.operands) types.push_back(function_.type(operand));
+    try {
+      const Type inferred = infer_type(module_, *node.op, types, node.attrs);
+      check(inferred == node.type, fmt::format("{} has type {} where {} is inferred", who,
+                                               node.type.to_string(), inferred.to_string()));
+    } catch (const CompileError& error) {
+      check(false, who + ": " + error.what());
+    }
+  }
+
+  const Module& module_;
+  const Function& function_;
+  const std::string& prefix_;
+};
+
+}  // namespace
+
+void verify(const Module& module, std::string_view after) {
+  const std::string prefix = after.empty() ? "" : "after " + std::string(after) + ": ";
+  for (const auto& [name, range] : module.symbols) {
+    if (range.min < 0 || range.min > range.max) {
+      throw InternalError(
+          fmt::format("{}symbol {} has the range {}..{}", prefix, name, range.min, range.max));
+    }
+  }
+  for (const auto& [name, function] : module.functions) {
+    if (name != function.name) {
+      throw InternalError(prefix + "@" + function.name + " is filed under @" + name);
+    }
+    FunctionVerifier(module, function, prefix).run();
+  }
+  const std::string recursive = find_recursion(module);
+  if (!recursive.empty()) throw InternalError(prefix + "@" + recursive + " calls itself");
+}
+
+}  // namespace backcast
