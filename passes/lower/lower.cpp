@@ -1,0 +1,225 @@
+// Walks `main` once. A value is a list of buffers (tuples are flattened here and nowhere else).
+#include "passes/lower/lower.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+#include "ir/ops/ops.h"
+#include "passes/lower/rule.h"
+
+namespace backcast {
+namespace {
+
+using loop::Buffer;
+using loop::BufferClass;
+using loop::BufferId;
+using loop::BufferParam;
+using loop::Kernel;
+using loop::Program;
+using loop::Step;
+
+/// A C identifier made of the letters of `text`, never empty, unlike every name taken before.
+class Names {
+ public:
+  std::string make(const std::string& text) {
+    std::string base;
+    for (char c : text) base += (isalnum(static_cast<unsigned char>(c)) ? c : '_');
+    if (base.empty() || isdigit(static_cast<unsigned char>(base[0]))) base = "n" + base;
+    if (base.size() > 48) base = base.substr(base.size() - 48);
+    std::string name = base;
+    for (int i = 2; !taken_.insert(name).second; ++i) name = fmt::format("{}_{}", base, i);
+    return name;
+  }
+
+ private:
+  std::set<std::string> taken_;
+};
+
+class Lowering {
+ public:
+  Lowering(const Module& module, const Function& main, const std::string& name)
+      : module_(module), main_(main) {
+    program_.name = name;
+    program_.symbols = module.symbols;
+    program_.entries.emplace_back();
+  }
+
+  Program run() {
+    values_.resize(main_.nodes.size());
+    for (int64_t i = 0; i < main_.size(); ++i) lower_node(ValueId(i));
+    bind_outputs();
+    return std::move(program_);
+  }
+
+ private:
+  loop::EntryPoint& entry() { return program_.entries.front(); }
+
+  BufferId add_buffer(const std::string& name, const TensorType& type, BufferClass kind,
+                      const Loc& loc) {
+    Buffer buffer;
+    buffer.name = buffer_names_.make(name);
+    buffer.element = type.element;
+    buffer.shape = type.shape;
+    buffer.kind = kind;
+    buffer.loc = loc;
+    program_.buffers.push_back(std::move(buffer));
+    return static_cast<BufferId>(program_.buffers.size() - 1);
+  }
+
+  void lower_node(ValueId id) {
+    const Node& node = main_.node(id);
+    std::vector<BufferId>& value = values_[static_cast<size_t>(id.index)];
+    if (node.op == &ops::parameter) {
+      const ParameterAttrs& attrs = node.attrs.as<ParameterAttrs>();
+      for (const TensorType& type : flatten(node.type)) {
+        value.push_back(add_buffer(attrs.name, type, BufferClass::input, node.loc));
+        entry().inputs.push_back(value.back());
+      }
+    } else if (node.op == &ops::constant) {
+      value = {add_buffer(node.loc.node, node.type.tensor(), BufferClass::constant, node.loc)};
+      program_.buffers.back().value = node.attrs.as<ConstantAttrs>().value;
+    } else if (node.op == &ops::tuple) {
+      for (ValueId operand : node.operands) {
+        const std::vector<BufferId>& part = values_[static_cast<size_t>(operand.index)];
+        value.insert(value.end(), part.begin(), part.end());
+      }
+    } else if (node.op == &ops::get) {
+      lower_get(node, value);
+    } else {
+      lower_with_rule(node, value);
+    }
+  }
+
+  void lower_get(const Node& node, std::vector<BufferId>& value) {
+    const std::vector<Type>& elements = main_.type(node.operands[0]).elements();
+    int64_t index = node.attrs.as<GetAttrs>().index;
+    size_t begin = 0;
+    for (int64_t i = 0; i < index; ++i) begin += flatten(elements[static_cast<size_t>(i)]).size();
+    size_t count = flatten(elements[static_cast<size_t>(index)]).size();
+    const std::vector<BufferId>& whole = values_[static_cast<size_t>(node.operands[0].index)];
+    value.assign(whole.begin() + static_cast<int64_t>(begin),
+                 whole.begin() + static_cast<int64_t>(begin + count));
+  }
+
+  void lower_with_rule(const Node& node, std::vector<BufferId>& value) {
+    LowerRule rule = find_lower_rule(*node.op);
+    if (!rule) {
+      throw CompileError(node.loc, fmt::format("core operator \"{}\" cannot be compiled; `verify "
+                                               "--evaluator` can run it", node.op->name));
+    }
+    std::vector<BufferId> operands;
+    std::vector<TensorType> operand_types;
+    for (ValueId operand : node.operands) {
+      for (BufferId id : values_[static_cast<size_t>(operand.index)]) operands.push_back(id);
+      for (const TensorType& type : flatten(main_.type(operand))) operand_types.push_back(type);
+    }
+    std::vector<TensorType> results = flatten(node.type);
+    KernelBuilder builder(node, operand_types, results);
+    rule(builder);
+    for (const TensorType& type : results) {
+      value.push_back(add_buffer(node.loc.node, type, BufferClass::arena, node.loc));
+    }
+    if (builder.is_view()) {
+      Buffer& buffer = program_.buffers[static_cast<size_t>(value[0])];
+      buffer.view_of = operands[static_cast<size_t>(builder.view_of())];
+      buffer.view_offset = builder.view_offset();
+      buffer.kind = program_.buffer(buffer.view_of).kind;
+      return;
+    }
+    add_call(node, builder, operands, value);
+  }
+
+  /// Parameters of the kernel: the operands it mentions, once each, then the results.
+  void add_call(const Node& node, const KernelBuilder& builder,
+                const std::vector<BufferId>& operands, const std::vector<BufferId>& results) {
+    Kernel kernel;
+    kernel.name = kernel_names_.make(node.loc.node);
+    kernel.locs = {node.loc};
+    kernel.body = loop::block(builder.statements());
+    Step step;
+    step.kernel = kernel.name;
+    step.loc = node.loc;
+    std::set<std::string> symbols;
+    const auto add_param = [&](const std::string& name, BufferId id, loop::AccessMode mode) {
+      const Buffer& buffer = program_.buffer(id);
+      kernel.buffers.push_back({name, loop::scalar_of(buffer.element), buffer.shape, mode, {}});
+      step.buffers.push_back(id);
+      for (const Dim& dim : buffer.shape) dim.collect_symbols(symbols);
+    };
+    for (size_t i = 0; i < operands.size(); ++i) {
+      add_param(fmt::format("a{}", i), operands[i], loop::AccessMode::read);
+    }
+    for (size_t i = 0; i < results.size(); ++i) {
+      add_param(fmt::format("out{}", i), results[i], loop::AccessMode::write);
+    }
+    builder.macs().collect_symbols(symbols);
+    for (const AttrField& field : node.attrs.fields()) {
+      if (const Dim* dim = std::get_if<Dim>(&field.value)) dim->collect_symbols(symbols);
+      if (const Dims* dims = std::get_if<Dims>(&field.value)) {
+        for (const Dim& dim : *dims) dim.collect_symbols(symbols);
+      }
+    }
+    kernel.sizes.assign(symbols.begin(), symbols.end());
+    for (const std::string& symbol : kernel.sizes) step.sizes.push_back(Dim::symbol(symbol));
+    kernel.macs = builder.macs().range(program_.symbols).max;
+    program_.kernels.emplace(kernel.name, std::move(kernel));
+    entry().steps.push_back(std::move(step));
+  }
+
+  /// Results become output buffers. An arena value is renamed into the output's place; inputs,
+  /// constants and values that are several outputs at once are copied.
+  void bind_outputs() {
+    std::set<BufferId> bound;
+    const std::vector<BufferId>& results = values_[static_cast<size_t>(main_.result.index)];
+    for (size_t i = 0; i < results.size(); ++i) {
+      BufferId id = results[i];
+      std::string name = i < main_.result_names.size() ? main_.result_names[i]
+                                                       : fmt::format("output{}", i);
+      const Buffer value = program_.buffer(id);
+      BufferId owner = program_.owner(id);
+      const Buffer& owned = program_.buffer(owner);
+      TensorType type{value.element, value.shape};
+      BufferId output = add_buffer(name, type, BufferClass::output, value.loc);
+      program_.buffers[static_cast<size_t>(output)].name = output_names_.make(name);
+      entry().outputs.push_back(output);
+      bool whole = owned.element == value.element &&
+                   TensorType{owned.element, owned.shape}.element_count() == type.element_count();
+      if (program_.buffer(owner).kind == BufferClass::arena && whole && bound.insert(owner).second) {
+        Buffer& moved = program_.buffers[static_cast<size_t>(owner)];
+        moved.view_of = output;
+        moved.view_offset = 0;
+        set_class_of_views(owner);
+      } else {
+        Step copy;
+        copy.kind = loop::StepKind::copy;
+        copy.buffers = {id, output};
+        copy.loc = value.loc;
+        entry().steps.push_back(std::move(copy));
+      }
+    }
+  }
+
+  /// A view is of its owner's class.
+  void set_class_of_views(BufferId) {
+    for (size_t i = 0; i < program_.buffers.size(); ++i) {
+      BufferId owner = program_.owner(static_cast<BufferId>(i));
+      program_.buffers[i].kind = program_.buffer(owner).kind;
+    }
+  }
+
+  const Module& module_;
+  const Function& main_;
+  Program program_;
+  std::vector<std::vector<BufferId>> values_;
+  Names buffer_names_, kernel_names_, output_names_;
+};
+
+}  // namespace
+
+loop::Program lower(const Module& module, const std::string& name) {
+  return Lowering(module, module.function("main"), name).run();
+}
+
+}  // namespace backcast

@@ -1,0 +1,26 @@
+// The table of lowering rules, one span per family.
+#pragma once
+
+#include <span>
+
+#include "ir/ops/op_attrs.h"
+#include "passes/lower/rule.h"
+
+namespace backcast {
+
+struct LowerRow {
+  const OpDef* op;
+  LowerRule rule;
+};
+
+/// The accumulator of a reduction, with its identity as the starting value.
+loop::Accumulator reduction_accumulator(const std::string& name, Reduction kind, loop::Type type,
+                                        loop::Expr value);
+
+std::span<const LowerRow> elementwise_rules();
+std::span<const LowerRow> shape_rules();
+std::span<const LowerRow> indexing_rules();
+std::span<const LowerRow> contraction_rules();
+std::span<const LowerRow> reduction_rules();
+
+}  // namespace backcast
