@@ -107,7 +107,8 @@ class Lowering {
     LowerRule rule = find_lower_rule(*node.op);
     if (!rule) {
       throw CompileError(node.loc, fmt::format("core operator \"{}\" cannot be compiled; `verify "
-                                               "--evaluator` can run it", node.op->name));
+                                               "--evaluator` can run it",
+                                               node.op->name));
     }
     std::vector<BufferId> operands;
     std::vector<TensorType> operand_types;
@@ -175,8 +176,8 @@ class Lowering {
     const std::vector<BufferId>& results = values_[static_cast<size_t>(main_.result.index)];
     for (size_t i = 0; i < results.size(); ++i) {
       BufferId id = results[i];
-      std::string name = i < main_.result_names.size() ? main_.result_names[i]
-                                                       : fmt::format("output{}", i);
+      std::string name =
+          i < main_.result_names.size() ? main_.result_names[i] : fmt::format("output{}", i);
       const Buffer value = program_.buffer(id);
       BufferId owner = program_.owner(id);
       const Buffer& owned = program_.buffer(owner);
@@ -186,7 +187,8 @@ class Lowering {
       entry().outputs.push_back(output);
       bool whole = owned.element == value.element &&
                    TensorType{owned.element, owned.shape}.element_count() == type.element_count();
-      if (program_.buffer(owner).kind == BufferClass::arena && whole && bound.insert(owner).second) {
+      if (program_.buffer(owner).kind == BufferClass::arena && whole &&
+          bound.insert(owner).second) {
         Buffer& moved = program_.buffers[static_cast<size_t>(owner)];
         moved.view_of = output;
         moved.view_offset = 0;

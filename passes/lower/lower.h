@@ -1,8 +1,8 @@
 // Graph IR → program: every node of `main` becomes a kernel of compute definitions (or a view), and
 // every value a buffer.
 //   Requires: calls and composites inlined; every operator has a lowering rule.
-//   Ensures: one entry point `run`; kernels hold definitions only where their operator is expressible
-//   as one; results are output buffers.
+//   Ensures: one entry point `run`; kernels hold definitions only where their operator is
+//   expressible as one; results are output buffers.
 #pragma once
 
 #include <string>

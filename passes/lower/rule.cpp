@@ -70,15 +70,24 @@ Expr limit(loop::Type type, bool low) {
 
 Expr extreme(loop::Type type, bool low) {
   switch (type.scalar) {
-    case Scalar::boolean: return loop::int_constant(type, low ? 0 : 1);
-    case Scalar::i8: return limit<int8_t>(type, low);
-    case Scalar::i16: return limit<int16_t>(type, low);
-    case Scalar::i32: return limit<int32_t>(type, low);
-    case Scalar::i64: return limit<int64_t>(type, low);
-    case Scalar::u8: return limit<uint8_t>(type, low);
-    case Scalar::u16: return limit<uint16_t>(type, low);
-    case Scalar::u32: return limit<uint32_t>(type, low);
-    case Scalar::u64: return limit<uint64_t>(type, low);
+    case Scalar::boolean:
+      return loop::int_constant(type, low ? 0 : 1);
+    case Scalar::i8:
+      return limit<int8_t>(type, low);
+    case Scalar::i16:
+      return limit<int16_t>(type, low);
+    case Scalar::i32:
+      return limit<int32_t>(type, low);
+    case Scalar::i64:
+      return limit<int64_t>(type, low);
+    case Scalar::u8:
+      return limit<uint8_t>(type, low);
+    case Scalar::u16:
+      return limit<uint16_t>(type, low);
+    case Scalar::u32:
+      return limit<uint32_t>(type, low);
+    case Scalar::u64:
+      return limit<uint64_t>(type, low);
     default: {
       double infinity = std::numeric_limits<double>::infinity();
       return loop::float_constant(type, low ? -infinity : infinity);

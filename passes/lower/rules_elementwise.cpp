@@ -30,8 +30,8 @@ void lower_math(KernelBuilder& k) {
   k.map([&](const Indices& i) { return math_call(function, {k.read(0, i)}); });
 }
 
-#define BACKCAST_MATH_RULE(name)         \
-  const char* const k_##name = #name;    \
+#define BACKCAST_MATH_RULE(name)      \
+  const char* const k_##name = #name; \
   void lower_##name(KernelBuilder& k) { lower_math<k_##name>(k); }
 BACKCAST_MATH_RULE(exp)
 BACKCAST_MATH_RULE(log)
@@ -174,8 +174,8 @@ void lower_mod(KernelBuilder& k) {
     Expr r = is_float(a) ? math_call("fmod", {a, b}) : integer_rem(a, b);
     bool has_sign = is_float(a) || is_signed(loop::element_of(a.type().scalar));
     if (!has_sign) return r;
-    Expr signs_differ = loop::binary(Op::ne, loop::binary(Op::lt, r, zero(r)),
-                                     loop::binary(Op::lt, b, zero(b)));
+    Expr signs_differ =
+        loop::binary(Op::ne, loop::binary(Op::lt, r, zero(r)), loop::binary(Op::lt, b, zero(b)));
     Expr adjust = loop::binary(Op::bit_and, signs_differ, loop::binary(Op::ne, r, zero(r)));
     return loop::select(adjust, loop::binary(Op::add, r, b), r);
   });
@@ -197,8 +197,10 @@ Expr integer_pow(const Expr& base, const Expr& exponent) {
     Expr minus = loop::binary(Op::eq, base, loop::constant(base.type(), -1));
     unit = loop::binary(Op::bit_or, unit, minus);
   }
-  return loop::select(loop::binary(Op::bit_and, negative, loop::binary(Op::eq, unit,
-                      loop::int_constant({Scalar::boolean, 1}, 0))), zero(base), result);
+  return loop::select(
+      loop::binary(Op::bit_and, negative,
+                   loop::binary(Op::eq, unit, loop::int_constant({Scalar::boolean, 1}, 0))),
+      zero(base), result);
 }
 
 void lower_pow(KernelBuilder& k) {
@@ -234,9 +236,7 @@ void lower_compare(KernelBuilder& k) {
 }
 
 void lower_select(KernelBuilder& k) {
-  k.map([&](const Indices& i) {
-    return loop::select(k.read(0, i), k.read(1, i), k.read(2, i));
-  });
+  k.map([&](const Indices& i) { return loop::select(k.read(0, i), k.read(1, i), k.read(2, i)); });
 }
 
 const LowerRow kRows[] = {

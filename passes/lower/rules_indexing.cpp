@@ -21,11 +21,11 @@ bool contains(const Ints& list, int64_t value) {
 /// What gather and scatter share: result (or update) dimensions are window dimensions or places in
 /// the index tensor; both give an address in the operand.
 struct WindowNumbers {
-  const Ints& window_dims;       // dimensions of the result that run inside the window
-  const Ints& dropped_dims;      // operand dimensions without a window dimension
+  const Ints& window_dims;   // dimensions of the result that run inside the window
+  const Ints& dropped_dims;  // operand dimensions without a window dimension
   const Ints& operand_batching;
   const Ints& indices_batching;
-  const Ints& start_map;         // operand dimension of each index component
+  const Ints& start_map;  // operand dimension of each index component
   int64_t index_vector_dim;
 };
 
@@ -94,19 +94,24 @@ void lower_gather(KernelBuilder& k) {
 
 Expr combine(Combiner combiner, const Expr& old, const Expr& update) {
   switch (combiner) {
-    case Combiner::assign: return update;
-    case Combiner::add: return loop::binary(Op::add, old, update);
-    case Combiner::mul: return loop::binary(Op::mul, old, update);
-    case Combiner::min: return min_nan(old, update);
-    case Combiner::max: return max_nan(old, update);
+    case Combiner::assign:
+      return update;
+    case Combiner::add:
+      return loop::binary(Op::add, old, update);
+    case Combiner::mul:
+      return loop::binary(Op::mul, old, update);
+    case Combiner::min:
+      return min_nan(old, update);
+    case Combiner::max:
+      return max_nan(old, update);
   }
   __builtin_unreachable();
 }
 
 void lower_scatter(KernelBuilder& k) {
   const ScatterAttrs& attrs = k.attrs<ScatterAttrs>();
-  WindowNumbers numbers{attrs.update_window_dims,   attrs.inserted_window_dims,
-                        attrs.input_batching_dims,  attrs.indices_batching_dims,
+  WindowNumbers numbers{attrs.update_window_dims,           attrs.inserted_window_dims,
+                        attrs.input_batching_dims,          attrs.indices_batching_dims,
                         attrs.scatter_dims_to_operand_dims, attrs.index_vector_dim};
   const Shape& shape = k.result().shape;
   const Shape& updates = k.operand(2).shape;

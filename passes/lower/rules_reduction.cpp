@@ -18,8 +18,10 @@ loop::Accumulator reduction_accumulator(const std::string& name, Reduction kind,
       return {name, type, loop::Combine::sum, loop::constant(type, 0), value};
     case Reduction::prod:
       return {name, type, loop::Combine::prod, loop::constant(type, 1), value};
-    case Reduction::max: return {name, type, loop::Combine::max, lowest(type), value};
-    case Reduction::min: return {name, type, loop::Combine::min, highest(type), value};
+    case Reduction::max:
+      return {name, type, loop::Combine::max, lowest(type), value};
+    case Reduction::min:
+      return {name, type, loop::Combine::min, highest(type), value};
     case Reduction::bit_and: {
       bool is_bool = type.scalar == loop::Scalar::boolean;
       Expr ones = loop::int_constant(type, is_bool ? 1 : -1);
@@ -79,8 +81,7 @@ void lower_arg_reduce(KernelBuilder& k) {
   if (loop::is_float(type.scalar)) {
     Expr best_is_number = loop::binary(Op::eq, loop::unary(Op::is_nan, best),
                                        loop::int_constant({loop::Scalar::boolean, 1}, 0));
-    better = loop::binary(Op::bit_or, better,
-                          loop::unary(Op::is_nan, value) && best_is_number);
+    better = loop::binary(Op::bit_or, better, loop::unary(Op::is_nan, value) && best_is_number);
   }
   definition.accumulators = {
       {"best", type, loop::Combine::general, is_max ? lowest(type) : highest(type),
@@ -124,8 +125,8 @@ void lower_cumulative(KernelBuilder& k) {
   Op op = attrs.kind == Reduction::prod ? Op::mul : Op::add;
   Stmt update = loop::store("running", Expr(0), loop::binary(op, running, value));
   Stmt write = loop::store("out0", flat, k.stored(running));
-  std::vector<Stmt> order = attrs.exclusive ? std::vector<Stmt>{write, update}
-                                            : std::vector<Stmt>{update, write};
+  std::vector<Stmt> order =
+      attrs.exclusive ? std::vector<Stmt>{write, update} : std::vector<Stmt>{update, write};
   Expr init = loop::constant(type, attrs.kind == Reduction::prod ? 1 : 0);
   Stmt row = loop::block({loop::alloc("running", type, Expr(1), loop::Memory::registers),
                           loop::store("running", Expr(0), init),
@@ -144,7 +145,9 @@ void lower_top_k(KernelBuilder& k) {
   loop::Type stored_type{loop::scalar_of(k.operand(0).element), 1};
   loop::Type i64{loop::Scalar::i64, 1};
   Expr place = loop::var("place"), at = loop::var("at");
-  const auto reg = [](const std::string& name, loop::Type t) { return loop::load(t, name, Expr(0)); };
+  const auto reg = [](const std::string& name, loop::Type t) {
+    return loop::load(t, name, Expr(0));
+  };
   const auto set = [](const std::string& name, Expr value) {
     return loop::store(name, Expr(0), std::move(value));
   };
@@ -159,9 +162,9 @@ void lower_top_k(KernelBuilder& k) {
   Expr minus_one = loop::int_constant(i64, -1);
   Expr first_place = loop::binary(Op::eq, place, Expr(0));
   Expr after_last =
-      either(first_place, either(loop::binary(better, last, x),
-                                 both(loop::binary(Op::eq, x, last),
-                                      loop::binary(Op::gt, here, last_at))));
+      either(first_place,
+             either(loop::binary(better, last, x),
+                    both(loop::binary(Op::eq, x, last), loop::binary(Op::gt, here, last_at))));
   Expr beats = either(loop::binary(Op::eq, best_at, minus_one), loop::binary(better, x, best));
   Stmt scan = loop::for_loop(
       "at", Expr(0), loop::expr_of(shape[axis]),
@@ -172,9 +175,8 @@ void lower_top_k(KernelBuilder& k) {
   Stmt places = loop::for_loop(
       "place", Expr(0), loop::expr_of(result[axis]),
       loop::block({set("best", loop::constant(type, 0)), set("best_at", minus_one), scan,
-                   loop::store("out0", flat, k.stored(best, 0)),
-                   loop::store("out1", flat, best_at), set("last", best),
-                   set("last_at", best_at)}));
+                   loop::store("out0", flat, k.stored(best, 0)), loop::store("out1", flat, best_at),
+                   set("last", best), set("last_at", best_at)}));
   std::vector<Stmt> row;
   for (const char* name : {"best", "last"}) {
     row.push_back(loop::alloc(name, type, Expr(1), loop::Memory::registers));

@@ -17,9 +17,7 @@ void lower_dimension(KernelBuilder& k) {
 void lower_iota(KernelBuilder& k) {
   const IotaAttrs& attrs = k.attrs<IotaAttrs>();
   loop::Type type = compute_type(attrs.element);
-  k.map([&](const Indices& i) {
-    return loop::cast(type, i[static_cast<size_t>(attrs.axis)]);
-  });
+  k.map([&](const Indices& i) { return loop::cast(type, i[static_cast<size_t>(attrs.axis)]); });
 }
 
 void lower_broadcast(KernelBuilder& k) {
@@ -50,7 +48,8 @@ void lower_transpose(KernelBuilder& k) {
   if (!moves) return k.view(0);
   k.map([&](const Indices& i) {
     Indices from(permutation.size());
-    for (size_t d = 0; d < permutation.size(); ++d) from[static_cast<size_t>(permutation[d])] = i[d];
+    for (size_t d = 0; d < permutation.size(); ++d)
+      from[static_cast<size_t>(permutation[d])] = i[d];
     return k.read(0, from);
   });
 }
@@ -145,10 +144,14 @@ void lower_reverse(KernelBuilder& k) {
 }
 
 const LowerRow kRows[] = {
-    {&ops::dimension, lower_dimension}, {&ops::iota, lower_iota},
-    {&ops::broadcast, lower_broadcast}, {&ops::reshape, lower_reshape},
-    {&ops::transpose, lower_transpose}, {&ops::slice, lower_slice},
-    {&ops::pad, lower_pad},             {&ops::concat, lower_concat},
+    {&ops::dimension, lower_dimension},
+    {&ops::iota, lower_iota},
+    {&ops::broadcast, lower_broadcast},
+    {&ops::reshape, lower_reshape},
+    {&ops::transpose, lower_transpose},
+    {&ops::slice, lower_slice},
+    {&ops::pad, lower_pad},
+    {&ops::concat, lower_concat},
     {&ops::reverse, lower_reverse},
 };
 

@@ -1,0 +1,35 @@
+// What fusion weighs: the arithmetic of a definition, its points, and walks over its expressions.
+#pragma once
+
+#include <functional>
+
+#include "ir/loop/stmt.h"
+
+namespace backcast {
+
+/// Operations per point. Index arithmetic, conversions of storage types and the choice between
+/// parts (if_then_else) are free; a math function counts as 8.
+struct DefinitionCost {
+  int64_t arithmetic = 0;
+  int64_t indirect = 0;  // accesses whose indices are themselves loaded
+  int64_t total() const { return arithmetic + indirect; }
+};
+DefinitionCost cost(const loop::Definition& definition);
+
+/// Iterations at the symbols' maxima: axes and reduction axes.
+int64_t points(const loop::Definition& definition, const SymbolRanges& symbols);
+
+/// Distinct buffers read.
+size_t params(const loop::Definition& definition);
+
+/// Calls f(access node, inside an accumulator?) for every read.
+void for_each_access(const loop::Definition& definition,
+                     const std::function<void(const loop::ExprNode&, bool)>& f);
+
+/// Rewrites every expression of accumulators and output values bottom-up.
+void transform(loop::Definition& definition, const std::function<loop::Expr(const loop::Expr&)>& f);
+
+/// (c ? x : 0) * w becomes c ? x * w : 0 in sums, so that a guard covers the whole product.
+void lift_guards(loop::Definition& definition);
+
+}  // namespace backcast
