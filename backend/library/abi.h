@@ -1,0 +1,124 @@
+// The public ABI of a program as plain data: what the header declares and both emitters define.
+// Everything that must agree between header, C and LLVM emission is decided here: names, fields,
+// the checks of an entry point with their order and status, and what the hooks are told.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/loop/program.h"
+
+namespace backcast {
+
+/// Status codes, equal to those of runtime-c/include/bc_types.h.
+enum class Status : int32_t {
+  ok = 0,
+  null = 1,
+  arena_size = 2,
+  alignment = 3,
+  dimension = 4,
+  index = 5
+};
+std::string_view macro_of(Status status);  // "BC_ERROR_NULL"
+
+/// An `int64_t` field of the inputs: the live value of a symbol.
+struct SizeField {
+  std::string symbol;      // the model's name
+  std::string identifier;  // of the field, C and C++
+  std::string macro_name;  // "N" in MLP_N_MIN
+  DimRange range;
+};
+
+/// A pointer field of the inputs or outputs.
+struct TensorField {
+  std::string name;  // the model's name
+  std::string identifier;
+  std::string macro_name;  // "INPUT" in KWS_RUN_IN_INPUT_ELEMENTS
+  loop::BufferId buffer = -1;
+  ElementType element = ElementType::f32;
+  std::string c_type;  // "float"
+  std::string shape;   // "f32[N,64]"
+  int64_t max_elements = 0;
+  /// Null is answered with BC_ERROR_NULL unless set (outputs the caller may leave out, tensors
+  /// without elements).
+  bool nullable = false;
+};
+
+/// One test of an entry point: answers `status` when it fails. Emitted in the order given.
+struct Check {
+  enum class Kind : uint8_t {
+    in_null,          // in == NULL
+    out_null,         // out == NULL
+    input_null,       // in->field == NULL
+    output_null,      // out->field == NULL
+    arena_null,       // arena == NULL
+    arena_size,       // arena_bytes < value
+    arena_alignment,  // (uintptr_t)arena & (value - 1)
+    input_alignment,  // (uintptr_t)in->field & (value - 1), value the size of the element
+    output_alignment,
+    dimension  // in->size_field < min || in->size_field > max
+  };
+  Kind kind = Kind::in_null;
+  Status status = Status::null;
+  size_t field = 0;  // into inputs, outputs or sizes
+  int64_t value = 0;
+};
+
+/// What the hooks around a step get.
+struct StepAbi {
+  int32_t number = 0;  // row of the report: counts the steps of all entry points
+  std::string name;    // the model's nodes, "conv1+relu1"; never empty
+};
+
+/// bc_status <symbol>(const <symbol>_inputs *in, const <symbol>_outputs *out, void *arena,
+///                    size_t arena_bytes, const bc_context *context)
+/// Fields lie in the structs in this order: sizes, then inputs; outputs. A struct without fields
+/// has one `uint8_t reserved`.
+struct EntryAbi {
+  std::string name;              // "run"
+  std::string symbol;            // "kws_run"
+  std::string macro_name;        // "RUN"
+  std::vector<SizeField> sizes;  // every symbol of the program, sorted by the model's name
+  std::vector<TensorField> inputs, outputs;
+  std::vector<Check> checks;
+  std::vector<StepAbi> steps;  // one per step of the entry point
+};
+
+struct Abi {
+  std::string prefix;        // "kws"
+  std::string macro_prefix;  // "KWS"
+  int64_t arena_bytes = 0;
+  int64_t arena_alignment = 1;
+  int64_t weight_bytes = 0;  // constants
+  uint64_t model_hash = 0;   // of interface and constants
+  std::vector<EntryAbi> entries;
+};
+
+/// InternalError for a program whose entry points break the rules: an input that is not an input
+/// buffer, an output that is not an output buffer of its own.
+Abi abi_of(const loop::Program& program);
+
+/// "float", "uint8_t" (bool), "uint16_t" (f16, bf16), …
+std::string_view c_type_of(ElementType element);
+
+/// Makes C and C++ identifiers out of any text: letters, digits and underscores, no keyword and no
+/// macro of the standard headers, none twice.
+class Identifiers {
+ public:
+  /// `taken` names are never given out.
+  explicit Identifiers(std::set<std::string> taken = {}) : taken_(std::move(taken)) {}
+  std::string make(std::string_view text);
+
+ private:
+  std::set<std::string> taken_;
+};
+
+/// `text` with every character that C identifiers lack replaced by '_'; "x" in front of a digit or
+/// an underscore; not checked against keywords.
+std::string sanitize(std::string_view text);
+std::string upper_case(std::string_view text);
+
+}  // namespace backcast
