@@ -30,8 +30,12 @@ std::string print(const Function& function, const PrintOptions& options = {});
 /// The side file's bytes: every constant that print() did not write in full.
 std::string print_constants(const Module& module, const PrintOptions& options = {});
 
+/// The name of the side file that the text's first line gives; empty when there is none.
+std::string side_file_of(std::string_view text);
+
 /// Big constants come from `constants` (contents of a side file) by hash. CompileError with line
-/// and column.
+/// and column. A node's `: type` may be left out, it is then inferred (a callee must come before
+/// the call in that case), and so may `loc(…)`, which is then made from the value's name.
 Module parse_module(std::string_view text, std::string_view constants = {});
 
 }  // namespace backcast
