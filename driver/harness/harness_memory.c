@@ -80,3 +80,24 @@ void *memset(void *to, int value, size_t count) {
   }
   return to;
 }
+
+#ifdef __ARM_EABI__
+/* The names under which compilers for the Arm EABI call them; memset's arguments are swapped. */
+#define EABI_NAMES(suffix)                                                                     \
+  void __aeabi_memcpy##suffix(void *to, const void *from, size_t count);                       \
+  void __aeabi_memcpy##suffix(void *to, const void *from, size_t count) {                      \
+    memcpy(to, from, count);                                                                   \
+  }                                                                                            \
+  void __aeabi_memmove##suffix(void *to, const void *from, size_t count);                      \
+  void __aeabi_memmove##suffix(void *to, const void *from, size_t count) {                     \
+    memmove(to, from, count);                                                                  \
+  }                                                                                            \
+  void __aeabi_memset##suffix(void *to, size_t count, int value);                              \
+  void __aeabi_memset##suffix(void *to, size_t count, int value) { memset(to, value, count); } \
+  void __aeabi_memclr##suffix(void *to, size_t count);                                         \
+  void __aeabi_memclr##suffix(void *to, size_t count) { memset(to, 0, count); }
+
+EABI_NAMES()
+EABI_NAMES(4)
+EABI_NAMES(8)
+#endif
