@@ -1,0 +1,25 @@
+// Gives every arena buffer its place.
+//   Requires: a scheduled program.  Ensures: offsets of buffers that are live together do not
+//   overlap; arena_bytes, arena_bound and arena_alignment are set; a step's output takes the
+//   storage of a dying operand where its kernel allows it (BufferParam::over).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/loop/program.h"
+#include "ir/target/target_info.h"
+
+namespace backcast {
+
+loop::Program plan_memory(const loop::Program& program, const TargetInfo& target);
+
+/// Which steps of an entry point a storage (an arena buffer without view_of, and all views of it)
+/// is live over, both ends inclusive; first > last when it is never used.
+struct LiveRange {
+  int64_t first = INT64_MAX;
+  int64_t last = -1;
+};
+std::vector<LiveRange> live_ranges(const loop::Program& program, const loop::EntryPoint& entry);
+
+}  // namespace backcast

@@ -1,0 +1,64 @@
+#include "passes/schedule/affine.h"
+
+#include "ir/loop/visit.h"
+
+namespace backcast {
+
+using loop::Expr;
+using loop::ExprKind;
+using loop::Op;
+
+bool mentions(const Expr& e, const std::string& variable) {
+  bool found = false;
+  loop::visit(e, [&](const Expr& n) {
+    found = found || (n->kind == ExprKind::var && n->name == variable);
+  });
+  return found;
+}
+
+std::optional<int64_t> coefficient(const Expr& e, const std::string& variable) {
+  if (e->kind == ExprKind::var) return e->name == variable ? 1 : 0;
+  if (!mentions(e, variable)) return 0;
+  if (e->kind != ExprKind::binary) return std::nullopt;
+  const Expr& a = e->args[0];
+  const Expr& b = e->args[1];
+  std::optional<int64_t> ca = coefficient(a, variable), cb = coefficient(b, variable);
+  if (!ca || !cb) return std::nullopt;
+  int64_t factor = 0;
+  switch (e->op) {
+    case Op::add:
+      return *ca + *cb;
+    case Op::sub:
+      return *ca - *cb;
+    case Op::mul:
+      if (loop::as_constant(a, factor)) return factor * *cb;
+      if (loop::as_constant(b, factor)) return factor * *ca;
+      return std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<int64_t> static_extent(const loop::Axis& axis) {
+  int64_t value = 0;
+  return loop::as_constant(axis.extent, value) ? std::optional(value) : std::nullopt;
+}
+
+std::vector<Expr> conjuncts(const Expr& condition) {
+  if (condition->kind == ExprKind::binary && condition->op == Op::bit_and) {
+    std::vector<Expr> result = conjuncts(condition->args[0]);
+    for (const Expr& part : conjuncts(condition->args[1])) result.push_back(part);
+    return result;
+  }
+  return {condition};
+}
+
+std::optional<int64_t> evaluate(const Expr& e, const std::map<std::string, int64_t>& values) {
+  std::map<std::string, Expr> constants;
+  for (const auto& [name, value] : values) constants[name] = Expr(value);
+  Expr result = loop::simplify(loop::substitute(e, constants));
+  int64_t value = 0;
+  return loop::as_constant(result, value) ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace backcast

@@ -1,0 +1,30 @@
+// Questions about index expressions: how they depend on a variable, and the parts of a condition.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/loop/stmt.h"
+
+namespace backcast {
+
+/// Does the expression mention the variable?
+bool mentions(const loop::Expr& e, const std::string& variable);
+
+/// The constant c with e(v + 1) - e(v) = c; 0 when v does not occur, nothing when e is not affine
+/// in v with a constant coefficient.
+std::optional<int64_t> coefficient(const loop::Expr& e, const std::string& variable);
+
+/// The extent of an axis, when it is a constant.
+std::optional<int64_t> static_extent(const loop::Axis& axis);
+
+/// The parts of a conjunction.
+std::vector<loop::Expr> conjuncts(const loop::Expr& condition);
+
+/// Value of an expression of integer constants and the given variables; nothing when others occur.
+std::optional<int64_t> evaluate(const loop::Expr& e, const std::map<std::string, int64_t>& values);
+
+}  // namespace backcast

@@ -1,0 +1,18 @@
+// Chooses the schedule of a definition: one scheduler for contractions (matrix products,
+// convolutions of every kind), reductions, windows and elementwise kernels. It looks only at how
+// accesses depend on the axes and at TargetInfo.
+#pragma once
+
+#include <functional>
+
+#include "ir/target/target_info.h"
+#include "passes/schedule/nest.h"
+
+namespace backcast {
+
+/// `is_constant` tells which buffer parameters are compile-time constants, hence packable.
+NestSchedule choose_schedule(const loop::Definition& definition, const loop::Kernel& kernel,
+                             const TargetInfo& target,
+                             const std::function<bool(const std::string&)>& is_constant);
+
+}  // namespace backcast

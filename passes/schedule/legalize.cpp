@@ -1,0 +1,119 @@
+// Target legalisation, the last thing before memory is planned.
+#include <fmt/format.h>
+
+#include "ir/graph/error.h"
+#include "ir/loop/math_library.h"
+#include "ir/loop/visit.h"
+#include "passes/schedule/schedule.h"
+
+namespace backcast {
+namespace {
+
+using loop::Expr;
+using loop::ExprKind;
+using loop::Op;
+using loop::Scalar;
+using loop::Stmt;
+using loop::Type;
+
+bool is_half(Scalar s) { return s == Scalar::f16 || s == Scalar::bf16; }
+
+Type bits_of(Type type) { return is_half(type.scalar) ? Type{Scalar::u16, type.lanes} : type; }
+
+Expr call(const std::string& function, Type type, Expr arg) {
+  return loop::call(function, type, {std::move(arg)});
+}
+
+class Legalizer {
+ public:
+  explicit Legalizer(const TargetInfo& target) : target_(target) {}
+
+  Stmt run(const Stmt& stmt) {
+    return loop::rewrite(
+        stmt, [&](const Expr& e) { return legal(e); },
+        [&](const Stmt& s) -> Stmt {
+          if (s->kind != loop::StmtKind::alloc || !is_half(s->type.scalar)) return s;
+          return loop::alloc(s->name, bits_of(s->type), s->exprs[0], s->memory);
+        });
+  }
+
+ private:
+  /// Half floats are u16 bit patterns in what this returns.
+  Expr legal(const Expr& e) {
+    if (e->kind == ExprKind::constant && is_half(e.type().scalar)) return half_constant(e);
+    if (e->args.empty()) {
+      return is_half(e.type().scalar) ? loop::var(e->name, bits_of(e.type())) : e;
+    }
+    std::vector<Expr> args;
+    for (const Expr& arg : e->args) args.push_back(legal(arg));
+    if (e->kind == ExprKind::cast) return legal_cast(e, args[0]);
+    if (e->kind == ExprKind::unary) {
+      if (Expr replaced = legal_unary(*e, args[0])) return replaced;
+    }
+    loop::ExprNode copy = *e;
+    copy.args = std::move(args);
+    copy.type = bits_of(e.type());
+    return Expr(std::make_shared<loop::ExprNode>(std::move(copy)));
+  }
+
+  static Expr half_constant(const Expr& e) {
+    uint16_t bits = e.type().scalar == Scalar::f16
+                        ? f16_from_f64(e->float_value)
+                        : bf16_from_f32(static_cast<float>(e->float_value));
+    return loop::int_constant(bits_of(e.type()), bits);
+  }
+
+  /// `value` is the legalised operand of cast `e`.
+  static Expr legal_cast(const Expr& e, Expr value) {
+    Scalar from = e->args[0].type().scalar, to = e.type().scalar;
+    Type f32{Scalar::f32, e.type().lanes}, u16{Scalar::u16, e.type().lanes};
+    if (from == to) return value;
+    if (is_half(from)) {
+      value = call(fmt::format("f32_from_{}", loop::name_of(from)), f32, value);
+      from = Scalar::f32;
+    }
+    if (is_half(to)) {
+      if (from != Scalar::f32 && from != Scalar::f64) {
+        value = loop::cast(f32, value);
+        from = Scalar::f32;
+      }
+      return call(fmt::format("{}_from_{}", loop::name_of(to), loop::name_of(from)), u16, value);
+    }
+    return from == to ? value : loop::cast(e.type(), value);
+  }
+
+  /// The library's version of an instruction that the target lacks; empty when it has it.
+  Expr legal_unary(const loop::ExprNode& e, const Expr& arg) const {
+    Scalar s = e.type.scalar;
+    if (!loop::is_float(s)) return {};
+    bool hardware = s == Scalar::f64 ? target_.has_f64 : target_.has_f32;
+    bool rounding =
+        e.op == Op::floor || e.op == Op::ceil || e.op == Op::round_even || e.op == Op::trunc;
+    bool lacks =
+        (rounding && !(target_.has_rounding && hardware)) || (e.op == Op::sqrt && !hardware);
+    if (!lacks) return {};
+    return call(fmt::format("{}.{}", loop::name_of(e.op), loop::name_of(s)), e.type, arg);
+  }
+
+  const TargetInfo& target_;
+};
+
+}  // namespace
+
+loop::Program legalize(const loop::Program& program, const TargetInfo& target) {
+  loop::Program result = program;
+  for (auto& [name, kernel] : result.kernels) {
+    kernel.body = Legalizer(target).run(kernel.body);
+    for (loop::BufferParam& param : kernel.buffers) {
+      if (is_half(param.element)) param.element = Scalar::u16;
+    }
+  }
+  result.functions = loop::functions_for(result.kernels, target.has_fma);
+  for (auto& [name, function] : result.functions) {
+    (void)name;
+    BC_CHECK(function.result, "function {} has no result", function.name);
+  }
+  return result;
+}
+
+}  // namespace backcast

@@ -1,0 +1,72 @@
+// A schedule as data, and its expansion: one definition becomes a loop nest around a register tile.
+//
+// The tile spans `vectors` × `lanes` elements of the vector axis and `size` elements of the tile
+// axis, with one accumulator register each; the reduction loops stand inside, the epilogue follows
+// while the tile is in registers. Axes are cut into segments so that no remainder is masked and no
+// padding test stays in an inner loop: a guard over a reduction axis becomes that loop's bounds, a
+// guard over the tile axis is decided when the border tiles are unrolled.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ir/loop/program.h"
+
+namespace backcast {
+
+/// `count` blocks of `vectors` registers of `lanes` elements, from element `begin` on.
+struct VectorSegment {
+  int64_t begin = 0;
+  int64_t count = 1;
+  int64_t vectors = 1;
+  int32_t lanes = 1;
+  int64_t width() const { return vectors * lanes; }
+};
+
+/// `count` tiles of `size` elements, from `begin` on. A border tile has a constant position: its
+/// guards are decided tile by tile.
+struct TileSegment {
+  loop::Expr begin;
+  loop::Expr count;
+  int64_t size = 1;
+  bool border = false;
+};
+
+/// A constant operand rearranged into the order in which the nest reads it.
+struct Packing {
+  std::vector<std::string> outer;  // serial axes it depends on, with their extents
+  std::vector<int64_t> outer_extents;
+  std::vector<int64_t> reduce_extents;
+  int64_t outer_count() const;
+  int64_t reduce_count() const;
+};
+
+struct NestSchedule {
+  std::vector<std::string> order;  // every axis, outermost first
+  std::string vector_axis;         // may be empty
+  std::vector<VectorSegment> vector_segments;
+  std::string tile_axis;  // may be empty
+  std::vector<TileSegment> tile_segments;
+  std::set<std::string> unrolled;  // reduction axes unrolled whole
+  int64_t reduce_unroll = 1;       // steps of the innermost reduction loop per iteration
+  bool use_fma = false;
+  std::map<std::string, Packing> packed;  // by buffer parameter
+
+  /// One line for reports: "vectorize f 16x2, tile y1 8, pack a1".
+  std::string to_string() const;
+};
+
+/// The loops of a definition under a schedule.
+///   Requires: guards on the vector axis are decided already; static extents of tiled, unrolled and
+///   vectorised axes.
+///   Ensures: stores exactly what the definition says, in the same order of each reduction.
+loop::Stmt expand(const loop::Definition& definition, const loop::Kernel& kernel,
+                  const NestSchedule& schedule);
+
+/// The packed form of constant `value` of buffer parameter `name`.
+Literal pack(const loop::Definition& definition, const loop::Kernel& kernel,
+             const NestSchedule& schedule, const std::string& name, const Literal& value);
+
+}  // namespace backcast

@@ -1,0 +1,169 @@
+#include "passes/schedule/partition.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/graph/type.h"
+#include "ir/loop/visit.h"
+#include "passes/schedule/affine.h"
+
+namespace backcast {
+
+using loop::Axis;
+using loop::Definition;
+using loop::Expr;
+using loop::ExprKind;
+using loop::Op;
+
+namespace {
+
+constexpr size_t kMaxParts = 27;
+
+/// Positions 0 < p < extent of `axis` at which a condition of the expression changes.
+void add_cuts(const Expr& e, const Axis& axis, int64_t extent, std::set<int64_t>& cuts) {
+  loop::visit(e, [&](const Expr& n) {
+    if (n->kind != ExprKind::if_then_else) return;
+    for (const Expr& part : conjuncts(n->args[0])) {
+      if (part->kind != ExprKind::binary || (part->op != Op::lt && part->op != Op::ge)) continue;
+      std::optional<int64_t> a = coefficient(part->args[0], axis.name);
+      std::optional<int64_t> b = coefficient(part->args[1], axis.name);
+      if (!a || !b || *a == *b) continue;
+      std::optional<int64_t> at0 = evaluate(part->args[0] - part->args[1], {{axis.name, 0}});
+      if (!at0) continue;
+      // The sign of at0 + (a - b)·i changes once: find the first i on the other side.
+      int64_t slope = *a - *b;
+      const auto holds = [&](int64_t i) { return at0.value() + slope * i < 0; };
+      int64_t low = 0, high = extent - 1;
+      if (holds(low) == holds(high)) continue;
+      while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        (holds(middle) == holds(low) ? low : high) = middle;
+      }
+      cuts.insert(high);
+    }
+  });
+}
+
+Definition part_of(const Definition& definition, size_t axis, int64_t begin, int64_t end) {
+  Definition part = definition;
+  std::string name = definition.axes[axis].name;
+  part.axes[axis].extent = Expr(end - begin);
+  std::map<std::string, Expr> moved{{name, loop::var(name) + Expr(begin)}};
+  for (loop::DefinitionOutput& output : part.outputs) {
+    for (Expr& index : output.indices) index = loop::substitute(index, moved);
+    output.value = loop::substitute(output.value, moved);
+  }
+  return part;
+}
+
+std::map<std::string, DimRange> ranges_of(const Definition& definition) {
+  std::map<std::string, DimRange> ranges;
+  for (const Axis& axis : definition.axes) {
+    if (std::optional<int64_t> extent = static_extent(axis)) {
+      ranges[axis.name] = {0, std::max<int64_t>(*extent - 1, 0)};
+    } else {
+      ranges[axis.name] = {0, INT32_MAX};
+    }
+  }
+  return ranges;
+}
+
+}  // namespace
+
+std::vector<Definition> partition(const Definition& definition) {
+  std::vector<Definition> parts{definition};
+  for (size_t a = 0; a < definition.axes.size(); ++a) {
+    std::optional<int64_t> extent = static_extent(definition.axes[a]);
+    if (!extent || *extent < 2) continue;
+    std::set<int64_t> cuts;
+    for (const loop::DefinitionOutput& output : definition.outputs) {
+      add_cuts(output.value, definition.axes[a], *extent, cuts);
+    }
+    if (cuts.empty() || parts.size() * (cuts.size() + 1) > kMaxParts) continue;
+    cuts.insert(*extent);
+    std::vector<Definition> finer;
+    for (const Definition& part : parts) {
+      int64_t begin = 0;
+      for (int64_t end : cuts) {
+        finer.push_back(part_of(part, a, begin, end));
+        begin = end;
+      }
+    }
+    parts = std::move(finer);
+  }
+  for (Definition& part : parts) {
+    std::map<std::string, DimRange> ranges = ranges_of(part);
+    for (loop::DefinitionOutput& output : part.outputs) {
+      output.value = loop::simplify(output.value, ranges);
+    }
+  }
+  return parts;
+}
+
+namespace {
+
+/// Calls f for every access of the values, innermost first, rebuilding them.
+void rewrite_accesses(Definition& definition, const std::function<Expr(const Expr&)>& f) {
+  for (loop::DefinitionOutput& output : definition.outputs) {
+    output.value = loop::rewrite(
+        output.value, [&](const Expr& e) { return e->kind == ExprKind::access ? f(e) : e; });
+  }
+}
+
+}  // namespace
+
+bool coalesce(Definition& definition, loop::Kernel& kernel) {
+  if (definition.axes.size() < 2 || !definition.accumulators.empty()) return false;
+  // Flat indices of all accesses and of the output; anything else that mentions an axis forbids it.
+  Definition flat = definition;
+  std::vector<Expr> indices;
+  rewrite_accesses(flat, [&](const Expr& e) {
+    Expr index = loop::flat_index(kernel.find(e->name)->shape, e->args);
+    indices.push_back(index);
+    return loop::access(e->name, e.type().scalar, {index});
+  });
+  for (loop::DefinitionOutput& output : flat.outputs) {
+    output.indices = {loop::flat_index(kernel.find(output.buffer)->shape, output.indices)};
+    indices.push_back(output.indices[0]);
+  }
+  std::set<std::string> elsewhere;
+  for (const loop::DefinitionOutput& output : flat.outputs) {
+    Expr without = loop::rewrite(output.value, [](const Expr& e) {
+      return e->kind == ExprKind::access ? loop::constant(e.type(), 0) : e;
+    });
+    loop::visit(without, [&](const Expr& e) {
+      if (e->kind == ExprKind::var) elsewhere.insert(e->name);
+    });
+  }
+  bool any = false;
+  for (size_t inner = flat.axes.size() - 1; inner > 0; --inner) {
+    const Axis& a = flat.axes[inner - 1];
+    const Axis& b = flat.axes[inner];
+    std::optional<int64_t> extent = static_extent(b);
+    if (!extent || !static_extent(a) || elsewhere.count(a.name) || elsewhere.count(b.name))
+      continue;
+    bool joins = std::all_of(indices.begin(), indices.end(), [&](const Expr& index) {
+      std::optional<int64_t> ca = coefficient(index, a.name), cb = coefficient(index, b.name);
+      return ca && cb && *ca == *cb * *extent;
+    });
+    if (!joins) continue;
+    // a := 0 and b runs over both.
+    std::map<std::string, Expr> gone{{a.name, Expr(0)}};
+    for (Expr& index : indices) index = loop::substitute(index, gone);
+    for (loop::DefinitionOutput& output : flat.outputs) {
+      output.value = loop::substitute(output.value, gone);
+      output.indices[0] = loop::substitute(output.indices[0], gone);
+    }
+    flat.axes[inner].extent = Expr(*static_extent(a) * *extent);
+    flat.axes.erase(flat.axes.begin() + static_cast<int64_t>(inner) - 1);
+    any = true;
+  }
+  if (!any) return false;
+  for (loop::BufferParam& param : kernel.buffers) {
+    param.shape = {TensorType{ElementType::f32, param.shape}.element_count()};
+  }
+  definition = std::move(flat);
+  return true;
+}
+
+}  // namespace backcast

@@ -1,0 +1,22 @@
+// Cuts the axes of a definition where its conditions change, and joins axes that run through memory
+// together.
+#pragma once
+
+#include <vector>
+
+#include "ir/loop/stmt.h"
+
+namespace backcast {
+
+/// Definitions over parts of the axes whose conditions on single axes are decided: padding and
+/// concatenation without a test inside. One definition (the same) when nothing can be cut.
+///   Requires: no accumulators.
+std::vector<loop::Definition> partition(const loop::Definition& definition);
+
+/// Joins neighbouring axes that every access walks through as one (row-major, no gap), so that the
+/// innermost loop is long. Accesses become flat: buffers are seen with one dimension.
+///   Requires: no accumulators. `kernel` gives the shapes.
+/// Returns false, leaving all as it is, when nothing can be joined.
+bool coalesce(loop::Definition& definition, loop::Kernel& kernel);
+
+}  // namespace backcast

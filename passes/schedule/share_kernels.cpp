@@ -1,0 +1,32 @@
+// Equal kernels share one body: their text, less the name, is the key.
+#include <map>
+
+#include "ir/loop/text.h"
+#include "passes/schedule/schedule.h"
+
+namespace backcast {
+
+loop::Program share_kernels(const loop::Program& program) {
+  loop::Program result = program;
+  std::map<std::string, std::string> first;     // text → the kernel that stays
+  std::map<std::string, std::string> replaced;  // name → the kernel that stays
+  for (const auto& [name, kernel] : program.kernels) {
+    loop::Kernel anonymous = kernel;
+    anonymous.name = "k";
+    auto [it, fresh] = first.emplace(loop::print(anonymous), name);
+    if (fresh) continue;
+    replaced[name] = it->second;
+    loop::Kernel& kept = result.kernels.at(it->second);
+    kept.locs.insert(kept.locs.end(), kernel.locs.begin(), kernel.locs.end());
+    result.kernels.erase(name);
+  }
+  for (loop::EntryPoint& entry : result.entries) {
+    for (loop::Step& step : entry.steps) {
+      auto it = replaced.find(step.kernel);
+      if (it != replaced.end()) step.kernel = it->second;
+    }
+  }
+  return result;
+}
+
+}  // namespace backcast

@@ -1,0 +1,145 @@
+#include "passes/schedule/vectorize.h"
+
+#include "ir/graph/error.h"
+#include "ir/loop/visit.h"
+#include "passes/schedule/affine.h"
+
+namespace backcast {
+
+using loop::Expr;
+using loop::ExprKind;
+using loop::ExprNode;
+
+Expr Vectorizer::index(const Expr& flat) const {
+  // An index that depends on the axis in another way than +1 per lane: one index per lane.
+  return loop::rewrite(flat, [&](const Expr& e) -> Expr {
+    if (e->kind == ExprKind::var && e->name == axis) return loop::ramp(base, Expr(1), lanes);
+    return e;
+  });
+}
+
+Expr Vectorizer::read(const Expr& flat, const std::string& buffer, loop::Type type) const {
+  if (axis.empty() || lanes == 1) {
+    return loop::load(type, buffer, axis.empty() ? flat : loop::substitute(flat, {{axis, base}}));
+  }
+  std::optional<int64_t> step = coefficient(flat, axis);
+  if (step && *step == 0) return loop::load(type, buffer, flat);
+  if (step && *step == 1) {
+    return loop::load(type.with_lanes(lanes), buffer, loop::substitute(flat, {{axis, base}}));
+  }
+  return loop::load(type.with_lanes(lanes), buffer, index(flat));
+}
+
+Expr Vectorizer::store_index(const Expr& flat) const {
+  if (axis.empty() || lanes == 1)
+    return axis.empty() ? flat : loop::substitute(flat, {{axis, base}});
+  std::optional<int64_t> step = coefficient(flat, axis);
+  if (step && *step == 1) return loop::substitute(flat, {{axis, base}});
+  return index(flat);
+}
+
+Expr Vectorizer::run(const Expr& e, const Bindings& place) const {
+  const ExprNode& node = *e;
+  switch (node.kind) {
+    case ExprKind::constant:
+      return e;
+    case ExprKind::var: {
+      if (Expr acc = accumulator(node.name)) return acc;
+      if (!axis.empty() && node.name == axis) {
+        return lanes > 1 ? loop::ramp(base, Expr(1), lanes) : base;
+      }
+      auto bound = place.find(node.name);
+      return bound == place.end() ? e : bound->second;
+    }
+    case ExprKind::access: {
+      if (is_packed(node.name)) return packed_load(node.name, node.type, place);
+      const loop::BufferParam* param = kernel->find(node.name);
+      BC_CHECK(param, "no buffer {}", node.name);
+      // Indices may themselves be loaded (gather): these loads stay scalar, or become lanes.
+      std::vector<Expr> indices;
+      bool indirect = false;
+      for (const Expr& i : node.args) {
+        bool loads = false;
+        loop::visit(i, [&](const Expr& n) { loads = loads || n->kind == ExprKind::access; });
+        indirect = indirect || loads;
+        indices.push_back(loads ? run(i, place) : loop::substitute(i, place));
+      }
+      Expr flat = loop::flat_index(param->shape, indices);
+      if (indirect && lanes > 1 && flat.type().lanes > 1) {
+        return loop::load(node.type.with_lanes(lanes), node.name, index(flat));
+      }
+      return read(flat, node.name, node.type);
+    }
+    default:
+      break;
+  }
+  std::vector<Expr> args;
+  int32_t widest = 1;
+  for (const Expr& arg : node.args) {
+    args.push_back(run(arg, place));
+    widest = std::max(widest, args.back().type().lanes);
+  }
+  BC_CHECK(node.kind != ExprKind::if_then_else || args[0].type().lanes == 1,
+           "a lazy condition depends on the vector axis {}", axis);
+  if (widest > 1) {
+    for (size_t i = 0; i < args.size(); ++i) {
+      bool lazy_condition = node.kind == ExprKind::if_then_else && i == 0;
+      if (args[i].type().lanes == 1 && !lazy_condition) args[i] = loop::broadcast(args[i], widest);
+    }
+  }
+  switch (node.kind) {
+    case ExprKind::unary:
+      return loop::unary(node.op, args[0]);
+    case ExprKind::binary:
+      return loop::binary(node.op, args[0], args[1]);
+    case ExprKind::fma:
+      return loop::fma(args[0], args[1], args[2]);
+    case ExprKind::select:
+      return loop::select(args[0], args[1], args[2]);
+    case ExprKind::if_then_else:
+      return loop::if_then_else(args[0], args[1], args[2]);
+    case ExprKind::cast:
+      return loop::cast(node.type.with_lanes(widest), args[0]);
+    case ExprKind::bitcast:
+      return loop::bitcast(node.type.with_lanes(widest), args[0]);
+    case ExprKind::call:
+      return loop::call(node.name, node.type.with_lanes(widest), args);
+    default:
+      break;
+  }
+  BC_CHECK(false, "expression kind {} cannot stand in a definition", static_cast<int>(node.kind));
+}
+
+Expr Vectorizer::widen(const Expr& e, loop::Type scalar_type) const {
+  BC_CHECK(e.type().scalar == scalar_type.scalar, "expected {}, found {}", scalar_type.to_string(),
+           e.type().to_string());
+  return lanes > 1 && e.type().lanes == 1 ? loop::broadcast(e, lanes) : e;
+}
+
+Expr LetCache::bind(const std::string& base, const Expr& value) {
+  for (const auto& [known, name] : known_) {
+    if (loop::equal(known, value)) return name;
+  }
+  std::string name = fresh_(base);
+  body_.push_back(loop::let(name, value));
+  known_.emplace_back(value, loop::var(name, value.type()));
+  return known_.back().second;
+}
+
+Expr LetCache::hoist_loads(const Expr& e) {
+  if (e->kind == ExprKind::if_then_else) return e;
+  if (e->kind == ExprKind::load) return bind(e->name + "v", e);
+  if (e->args.empty()) return e;
+  std::vector<Expr> args;
+  bool changed = false;
+  for (const Expr& arg : e->args) {
+    args.push_back(hoist_loads(arg));
+    changed = changed || args.back().get() != arg.get();
+  }
+  if (!changed) return e;
+  ExprNode copy = *e;
+  copy.args = std::move(args);
+  return Expr(std::make_shared<ExprNode>(std::move(copy)));
+}
+
+}  // namespace backcast
