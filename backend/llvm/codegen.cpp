@@ -1,0 +1,144 @@
+// See codegen.h. The frame of each function comes from the code generator itself: the attribute
+// "warn-stack-size" makes it report every frame through the context's diagnostics.
+#include "backend/llvm/codegen.h"
+
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/SmallVectorMemoryBuffer.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <functional>
+#include <mutex>
+
+#include "ir/graph/error.h"
+
+namespace backcast::llvm_backend {
+namespace {
+
+void initialize_targets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeARMTargetInfo();
+    LLVMInitializeARMTarget();
+    LLVMInitializeARMTargetMC();
+    LLVMInitializeARMAsmPrinter();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+    LLVMInitializeRISCVTargetInfo();
+    LLVMInitializeRISCVTarget();
+    LLVMInitializeRISCVTargetMC();
+    LLVMInitializeRISCVAsmPrinter();
+  });
+}
+
+llvm::TargetOptions target_options(const TargetInfo& target) {
+  llvm::TargetOptions options;
+  // `fma` is the only fused operation.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  options.FunctionSections = true;
+  options.MCOptions.AsmVerbose = false;
+  if (target.abi == "hard") options.FloatABIType = llvm::FloatABI::Hard;
+  if (target.abi == "soft") options.FloatABIType = llvm::FloatABI::Soft;
+  const bool arm =
+      target.architecture == Architecture::arm || target.architecture == Architecture::thumb;
+  if (arm) options.MCOptions.ABIName = "aapcs";
+  if (!arm && !target.abi.empty()) options.MCOptions.ABIName = target.abi;
+  return options;
+}
+
+bool is_bare_metal(const llvm::Triple& triple) { return !triple.isOSLinux(); }
+
+/// Compiler helpers (soft float, division) and memcpy, which have frames of their own.
+constexpr int64_t kHelperStack = 192;
+/// Return address, and padding where a frame is realigned for vectors.
+int64_t frame_overhead(const llvm::Triple& triple) { return is_bare_metal(triple) ? 8 : 72; }
+
+/// Deepest stack from `function` down; the call graph has no cycles.
+int64_t stack_from(const llvm::Function& function, const std::map<std::string, int64_t>& frames,
+                   int64_t overhead, std::map<const llvm::Function*, int64_t>& known) {
+  const auto found = known.find(&function);
+  if (found != known.end()) return found->second;
+  int64_t deepest = kHelperStack;
+  for (const llvm::BasicBlock& block : function) {
+    for (const llvm::Instruction& instruction : block) {
+      const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+      const llvm::Function* callee = call == nullptr ? nullptr : call->getCalledFunction();
+      if (callee == nullptr || callee->isDeclaration()) continue;
+      deepest = std::max(deepest, stack_from(*callee, frames, overhead, known));
+    }
+  }
+  const auto frame = frames.find(function.getName().str());
+  const int64_t own = frame == frames.end() ? 0 : frame->second;
+  return known[&function] = own + overhead + deepest;
+}
+
+}  // namespace
+
+std::unique_ptr<llvm::TargetMachine> make_target_machine(const TargetInfo& target, int level) {
+  initialize_targets();
+  std::string error;
+  const llvm::Target* llvm_target = llvm::TargetRegistry::lookupTarget(target.triple, error);
+  if (llvm_target == nullptr) {
+    throw CompileError(
+        fmt::format("target {}: LLVM does not know {}: {}", target.name, target.triple, error));
+  }
+  const llvm::Triple triple(target.triple);
+  const llvm::Reloc::Model relocation =
+      is_bare_metal(triple) ? llvm::Reloc::Static : llvm::Reloc::PIC_;
+  const bool riscv = triple.isRISCV();
+  std::optional<llvm::CodeModel::Model> code_model;
+  if (riscv) code_model = llvm::CodeModel::Medium;  // any address, relative to the counter
+  std::unique_ptr<llvm::TargetMachine> machine(llvm_target->createTargetMachine(
+      target.triple, target.cpu, target.features, target_options(target), relocation, code_model,
+      level == 0 ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default));
+  BC_CHECK(machine != nullptr, "LLVM made no target machine for {}", target.name);
+  return machine;
+}
+
+ObjectFile generate_object(llvm::Module& module, llvm::TargetMachine& machine) {
+  ObjectFile object;
+  module.getContext().setDiagnosticHandlerCallBack(
+      [](const llvm::DiagnosticInfo* info, void* frames) {
+        if (const auto* stack = llvm::dyn_cast<llvm::DiagnosticInfoStackSize>(info)) {
+          (*static_cast<std::map<std::string, int64_t>*>(
+              frames))[stack->getFunction().getName().str()] =
+              static_cast<int64_t>(stack->getStackSize());
+          return;
+        }
+        std::string text;
+        llvm::raw_string_ostream stream(text);
+        llvm::DiagnosticPrinterRawOStream printer(stream);
+        info->print(printer);
+        BC_CHECK(info->getSeverity() != llvm::DS_Error, "LLVM: {}", text);
+      },
+      &object.frames);
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  const bool failed = machine.addPassesToEmitFile(passes, stream, nullptr,
+                                                  llvm::CodeGenFileType::ObjectFile, false);
+  BC_CHECK(!failed, "LLVM cannot write objects for {}", machine.getTargetTriple().str());
+  passes.run(module);
+  object.bytes.assign(bytes.begin(), bytes.end());
+  std::map<const llvm::Function*, int64_t> known;
+  const int64_t overhead = frame_overhead(machine.getTargetTriple());
+  for (const llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    object.frames.try_emplace(function.getName().str(), 0);
+    object.stack_bytes =
+        std::max(object.stack_bytes, stack_from(function, object.frames, overhead, known));
+  }
+  return object;
+}
+
+}  // namespace backcast::llvm_backend

@@ -1,0 +1,289 @@
+// See entry_emitter.h.
+#include "backend/llvm/entry_emitter.h"
+
+#include <llvm/IR/Constants.h>
+
+#include "backend/llvm/expr_emitter.h"
+#include "backend/llvm/function_attributes.h"
+#include "ir/graph/error.h"
+
+namespace backcast::llvm_backend {
+namespace {
+
+using loop::Buffer;
+using loop::BufferClass;
+using loop::BufferId;
+using loop::Step;
+using loop::StepKind;
+
+enum Argument : unsigned { kIn, kOut, kArena, kArenaBytes, kContext, kArgumentCount };
+
+class EntryEmitter {
+ public:
+  EntryEmitter(const loop::Program& program, const loop::EntryPoint& entry, const EntryAbi& abi,
+               const Types& types, const LlvmOptions& options, const ModuleSymbols& symbols,
+               llvm::Module& module)
+      : program_(program),
+        entry_(entry),
+        abi_(abi),
+        types_(types),
+        options_(options),
+        symbols_(symbols),
+        module_(module),
+        context_(module.getContext()),
+        pointer_(llvm::PointerType::get(context_, 0)),
+        builder_(context_),
+        exprs_(builder_, types_, environment_, {}) {}
+
+  void emit() {
+    create_function();
+    for (const Check& check : abi_.checks) fail_if(violated(check), check.status);
+    bind_arguments();
+    load_hooks();
+    for (size_t i = 0; i < entry_.steps.size(); ++i) emit_step(i);
+    builder_.CreateRet(status(Status::ok));
+  }
+
+ private:
+  void create_function();
+  llvm::Value* violated(const Check& check);
+  llvm::Value* misaligned(llvm::Value* pointer, int64_t alignment);
+  void bind_arguments();
+  void load_hooks();
+  void emit_step(size_t position);
+  void emit_copy(const Step& step);
+  void emit_hook(llvm::Value* hook, int32_t number, llvm::Value* name);
+  llvm::Value* step_name(const StepAbi& step);
+  llvm::Value* address(BufferId id);
+
+  llvm::Constant* status(Status code) {
+    return llvm::ConstantInt::getSigned(llvm::Type::getInt32Ty(context_),
+                                        static_cast<int32_t>(code));
+  }
+  /// Returns `code` when the condition holds.
+  void fail_if(llvm::Value* condition, Status code) {
+    llvm::BasicBlock* fail = llvm::BasicBlock::Create(context_, "fail", function_);
+    llvm::BasicBlock* next = llvm::BasicBlock::Create(context_, "ok", function_);
+    builder_.CreateCondBr(condition, fail, next);
+    builder_.SetInsertPoint(fail);
+    builder_.CreateRet(status(code));
+    builder_.SetInsertPoint(next);
+  }
+  llvm::Value* index_value(const Dim& dim) {
+    exprs_.forget();
+    return exprs_.emit(loop::expr_of(dim));
+  }
+  /// The live value of size field `i`: int64 fields come first.
+  llvm::Value* size_field(size_t i) {
+    return field(function_->getArg(kIn), 8 * static_cast<int64_t>(i),
+                 llvm::Type::getInt64Ty(context_));
+  }
+  llvm::Value* tensor_field(Argument side, size_t i) {
+    const int64_t start = side == kIn ? 8 * static_cast<int64_t>(abi_.sizes.size()) : 0;
+    const int64_t bytes = types_.target().pointer_bits / 8;
+    return field(function_->getArg(side), start + bytes * static_cast<int64_t>(i), pointer_);
+  }
+  llvm::Value* field(llvm::Value* base, int64_t offset, llvm::Type* type) {
+    llvm::Value* at = builder_.CreateConstInBoundsGEP1_64(llvm::Type::getInt8Ty(context_), base,
+                                                          static_cast<uint64_t>(offset));
+    return builder_.CreateLoad(type, at);
+  }
+
+  const loop::Program& program_;
+  const loop::EntryPoint& entry_;
+  const EntryAbi& abi_;
+  const Types& types_;
+  const LlvmOptions& options_;
+  const ModuleSymbols& symbols_;
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  llvm::PointerType* pointer_;
+  Builder builder_;
+  Environment environment_;
+  ExprEmitter exprs_;
+  llvm::Function* function_ = nullptr;
+  llvm::Value* arena_ = nullptr;
+  llvm::Value* user_ = nullptr;
+  llvm::Value* before_ = nullptr;
+  llvm::Value* after_ = nullptr;
+  std::map<BufferId, llvm::Value*> arguments_;  // inputs and outputs
+};
+
+void EntryEmitter::create_function() {
+  const std::vector<llvm::Type*> params = {pointer_, pointer_, pointer_, types_.index(), pointer_};
+  auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context_), params, false);
+  function_ =
+      llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, abi_.symbol, module_);
+  set_function_attributes(*function_, types_.target());
+  const char* names[] = {"in", "out", "arena", "arena_bytes", "context"};
+  for (unsigned i = 0; i < kArgumentCount; ++i) function_->getArg(i)->setName(names[i]);
+  arena_ = function_->getArg(kArena);
+  builder_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function_));
+}
+
+llvm::Value* EntryEmitter::misaligned(llvm::Value* pointer, int64_t alignment) {
+  llvm::Value* bits = builder_.CreatePtrToInt(pointer, types_.index());
+  llvm::Constant* mask = llvm::ConstantInt::getSigned(types_.index(), alignment - 1);
+  return builder_.CreateIsNotNull(builder_.CreateAnd(bits, mask));
+}
+
+/// The abi orders the checks so that a struct is known to be there before its fields are read.
+llvm::Value* EntryEmitter::violated(const Check& check) {
+  switch (check.kind) {
+    case Check::Kind::in_null:
+      return builder_.CreateIsNull(function_->getArg(kIn));
+    case Check::Kind::out_null:
+      return builder_.CreateIsNull(function_->getArg(kOut));
+    case Check::Kind::input_null:
+      return builder_.CreateIsNull(tensor_field(kIn, check.field));
+    case Check::Kind::output_null:
+      return builder_.CreateIsNull(tensor_field(kOut, check.field));
+    case Check::Kind::arena_null:
+      return builder_.CreateIsNull(arena_);
+    case Check::Kind::arena_size:
+      return builder_.CreateICmpULT(function_->getArg(kArenaBytes),
+                                    llvm::ConstantInt::getSigned(types_.index(), check.value));
+    case Check::Kind::arena_alignment:
+      return misaligned(arena_, check.value);
+    case Check::Kind::input_alignment:
+      return misaligned(tensor_field(kIn, check.field), check.value);
+    case Check::Kind::output_alignment:
+      return misaligned(tensor_field(kOut, check.field), check.value);
+    case Check::Kind::dimension: {
+      const DimRange& range = abi_.sizes[check.field].range;
+      llvm::Value* value = size_field(check.field);
+      llvm::Type* type = value->getType();
+      llvm::Value* low =
+          builder_.CreateICmpSLT(value, llvm::ConstantInt::getSigned(type, range.min));
+      llvm::Value* high =
+          builder_.CreateICmpSGT(value, llvm::ConstantInt::getSigned(type, range.max));
+      return builder_.CreateOr(low, high);
+    }
+  }
+  BC_CHECK(false, "unknown check of entry point {}", entry_.name);
+}
+
+void EntryEmitter::bind_arguments() {
+  for (size_t i = 0; i < abi_.sizes.size(); ++i) {
+    environment_.values[abi_.sizes[i].symbol] =
+        builder_.CreateIntCast(size_field(i), types_.index(), true);
+  }
+  for (size_t i = 0; i < abi_.inputs.size(); ++i) {
+    arguments_[abi_.inputs[i].buffer] = tensor_field(kIn, i);
+  }
+  for (size_t i = 0; i < abi_.outputs.size(); ++i) {
+    arguments_[abi_.outputs[i].buffer] = tensor_field(kOut, i);
+  }
+}
+
+/// The hooks of bc_context, null where the caller has none.
+void EntryEmitter::load_hooks() {
+  const int64_t pointer_bytes = types_.target().pointer_bits / 8;
+  llvm::Value* context = function_->getArg(kContext);
+  llvm::BasicBlock* start = builder_.GetInsertBlock();
+  llvm::BasicBlock* check = llvm::BasicBlock::Create(context_, "context", function_);
+  llvm::BasicBlock* read = llvm::BasicBlock::Create(context_, "hooks", function_);
+  llvm::BasicBlock* join = llvm::BasicBlock::Create(context_, "run", function_);
+  builder_.CreateCondBr(builder_.CreateIsNull(context), join, check);
+  builder_.SetInsertPoint(check);
+  // {uint32_t struct_bytes, flags; void *user; parallel_for; before_kernel; after_kernel}
+  llvm::Value* bytes = field(context, 0, llvm::Type::getInt32Ty(context_));
+  llvm::Value* present = builder_.CreateICmpUGE(
+      bytes, llvm::ConstantInt::getSigned(bytes->getType(), 8 + 4 * pointer_bytes));
+  builder_.CreateCondBr(present, read, join);
+  builder_.SetInsertPoint(read);
+  llvm::Value* loaded[3] = {field(context, 8, pointer_),
+                            field(context, 8 + 2 * pointer_bytes, pointer_),
+                            field(context, 8 + 3 * pointer_bytes, pointer_)};
+  builder_.CreateBr(join);
+  builder_.SetInsertPoint(join);
+  llvm::Value** fields[3] = {&user_, &before_, &after_};
+  for (int i = 0; i < 3; ++i) {
+    llvm::PHINode* phi = builder_.CreatePHI(pointer_, 3);
+    llvm::Value* null = llvm::ConstantPointerNull::get(pointer_);
+    phi->addIncoming(null, start);
+    phi->addIncoming(null, check);
+    phi->addIncoming(loaded[i], read);
+    *fields[i] = phi;
+  }
+}
+
+llvm::Value* EntryEmitter::address(BufferId id) {
+  const Buffer& buffer = program_.buffer(id);
+  if (buffer.view_of >= 0) {
+    llvm::Value* offset = index_value(buffer.view_offset);
+    llvm::Type* element = types_.memory({loop::scalar_of(buffer.element), 1});
+    return builder_.CreateInBoundsGEP(element, address(buffer.view_of), offset);
+  }
+  if (buffer.kind == BufferClass::constant) return symbols_.constants.at(id);
+  if (buffer.kind == BufferClass::arena) {
+    BC_CHECK(buffer.offset >= 0, "buffer {} was not planned", buffer.name);
+    return builder_.CreateConstInBoundsGEP1_64(llvm::Type::getInt8Ty(context_), arena_,
+                                               static_cast<uint64_t>(buffer.offset));
+  }
+  const auto found = arguments_.find(id);
+  BC_CHECK(found != arguments_.end(), "buffer {} is not an argument of {}", buffer.name,
+           entry_.name);
+  return found->second;
+}
+
+llvm::Value* EntryEmitter::step_name(const StepAbi& step) {
+  if (!options_.names) return llvm::ConstantPointerNull::get(pointer_);
+  llvm::Constant* data = llvm::ConstantDataArray::getString(context_, step.name);
+  auto* global = new llvm::GlobalVariable(module_, data->getType(), true,
+                                          llvm::GlobalValue::PrivateLinkage, data, "name");
+  global->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+  global->setAlignment(llvm::Align(1));
+  return global;
+}
+
+void EntryEmitter::emit_hook(llvm::Value* hook, int32_t number, llvm::Value* name) {
+  llvm::BasicBlock* call = llvm::BasicBlock::Create(context_, "hook", function_);
+  llvm::BasicBlock* next = llvm::BasicBlock::Create(context_, "step", function_);
+  builder_.CreateCondBr(builder_.CreateIsNull(hook), next, call);
+  builder_.SetInsertPoint(call);
+  llvm::Type* int32 = llvm::Type::getInt32Ty(context_);
+  auto* type =
+      llvm::FunctionType::get(llvm::Type::getVoidTy(context_), {pointer_, int32, pointer_}, false);
+  builder_.CreateCall(type, hook, {user_, llvm::ConstantInt::getSigned(int32, number), name});
+  builder_.CreateBr(next);
+  builder_.SetInsertPoint(next);
+}
+
+void EntryEmitter::emit_step(size_t position) {
+  const Step& step = entry_.steps[position];
+  const int32_t number = abi_.steps[position].number;
+  llvm::Value* name = step_name(abi_.steps[position]);
+  emit_hook(before_, number, name);
+  if (step.kind == StepKind::copy) {
+    emit_copy(step);
+  } else {
+    std::vector<llvm::Value*> args;
+    for (const BufferId id : step.buffers) args.push_back(address(id));
+    for (const Dim& size : step.sizes) args.push_back(index_value(size));
+    llvm::Function* kernel = symbols_.kernels.at(step.kernel);
+    BC_CHECK(kernel->arg_size() == args.size(), "a call of kernel {} has {} arguments, not {}",
+             step.kernel, args.size(), kernel->arg_size());
+    builder_.CreateCall(kernel, args);
+  }
+  emit_hook(after_, number, name);
+}
+
+void EntryEmitter::emit_copy(const Step& step) {
+  const Buffer& from = program_.buffer(step.buffers[0]);
+  Dim bytes = byte_size(from.element);
+  for (const Dim& dim : from.shape) bytes = bytes * dim;
+  llvm::Value* source = address(step.buffers[0]);
+  llvm::Value* target = address(step.buffers[1]);
+  builder_.CreateMemMove(target, llvm::Align(1), source, llvm::Align(1), index_value(bytes));
+}
+
+}  // namespace
+
+void emit_entry(const loop::Program& program, const loop::EntryPoint& entry, const EntryAbi& abi,
+                const Types& types, const LlvmOptions& options, const ModuleSymbols& symbols,
+                llvm::Module& module) {
+  EntryEmitter(program, entry, abi, types, options, symbols, module).emit();
+}
+
+}  // namespace backcast::llvm_backend

@@ -1,0 +1,228 @@
+// See expr_emitter.h.
+#include "backend/llvm/expr_emitter.h"
+
+#include "ir/graph/error.h"
+
+namespace backcast::llvm_backend {
+
+using loop::Expr;
+using loop::ExprKind;
+using loop::ExprNode;
+
+llvm::Value* ExprEmitter::emit(const Expr& expr) {
+  const ExprNode& node = *expr;
+  if (node.kind == ExprKind::constant) return emit_constant(types_, node);
+  const auto found = known_.find(&node);
+  if (found != known_.end()) return found->second;
+  llvm::Value* value = emit_node(node);
+  known_.emplace(&node, value);
+  order_.push_back(&node);
+  return value;
+}
+
+llvm::Value* ExprEmitter::emit_node(const ExprNode& node) {
+  switch (node.kind) {
+    case ExprKind::constant:
+      return emit_constant(types_, node);
+    case ExprKind::var: {
+      const auto found = environment_.values.find(node.name);
+      BC_CHECK(found != environment_.values.end(), "unbound variable {}", node.name);
+      return found->second;
+    }
+    case ExprKind::load:
+      return emit_load(node);
+    case ExprKind::unary:
+      return emit_unary(builder_, types_, node.op, node.args[0].type().scalar, emit(node.args[0]));
+    case ExprKind::binary: {
+      llvm::Value* a = emit(node.args[0]);
+      llvm::Value* b = emit(node.args[1]);
+      return emit_binary(builder_, node.op, node.args[0].type().scalar, a, b);
+    }
+    case ExprKind::fma: {
+      llvm::Value* a = emit(node.args[0]);
+      llvm::Value* b = emit(node.args[1]);
+      return emit_fma(builder_, types_, node.type.scalar, a, b, emit(node.args[2]));
+    }
+    case ExprKind::select: {
+      llvm::Value* condition = emit(node.args[0]);
+      llvm::Value* a = emit(node.args[1]);
+      return builder_.CreateSelect(condition, a, emit(node.args[2]));
+    }
+    case ExprKind::if_then_else:
+      return emit_if(node);
+    case ExprKind::cast:
+      return emit_cast(builder_, types_, node.args[0].type(), node.type, emit(node.args[0]));
+    case ExprKind::bitcast:
+      return builder_.CreateBitCast(emit(node.args[0]), types_.value(node.type));
+    case ExprKind::ramp:
+      return emit_ramp(node);
+    case ExprKind::broadcast:
+      return builder_.CreateVectorSplat(static_cast<unsigned>(node.type.lanes), emit(node.args[0]));
+    case ExprKind::shuffle: {
+      std::vector<llvm::Value*> args;
+      for (const Expr& arg : node.args) args.push_back(emit(arg));
+      return emit_shuffle(builder_, args, node.indices);
+    }
+    case ExprKind::reduce_lanes:
+      return emit_reduce_lanes(builder_, node.op, node.type.scalar, emit(node.args[0]));
+    case ExprKind::call:
+      return emit_call(node);
+    case ExprKind::access:
+      break;
+  }
+  BC_CHECK(false, "expression of kind {} ({}) must have been lowered before code is emitted",
+           static_cast<int>(node.kind), node.name);
+}
+
+llvm::Value* ExprEmitter::emit_ramp(const ExprNode& node) {
+  const auto lanes = static_cast<unsigned>(node.type.lanes);
+  llvm::Value* base = builder_.CreateVectorSplat(lanes, emit(node.args[0]));
+  llvm::Value* stride = builder_.CreateVectorSplat(lanes, emit(node.args[1]));
+  std::vector<llvm::Constant*> steps;
+  llvm::Type* scalar = types_.scalar(node.type.scalar);
+  const bool is_float = loop::is_float(node.type.scalar);
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    steps.push_back(is_float ? llvm::ConstantFP::get(scalar, static_cast<double>(lane))
+                             : llvm::ConstantInt::get(scalar, lane));
+  }
+  llvm::Constant* step = llvm::ConstantVector::get(steps);
+  if (is_float) return builder_.CreateFAdd(base, builder_.CreateFMul(step, stride));
+  return builder_.CreateAdd(base, builder_.CreateMul(step, stride));
+}
+
+llvm::Value* ExprEmitter::emit_if(const ExprNode& node) {
+  llvm::Value* condition = emit(node.args[0]);
+  llvm::Function* function = builder_.GetInsertBlock()->getParent();
+  llvm::LLVMContext& context = function->getContext();
+  llvm::BasicBlock* ends[2];
+  llvm::Value* results[2];
+  llvm::BasicBlock* branches[2] = {llvm::BasicBlock::Create(context, "then", function),
+                                   llvm::BasicBlock::Create(context, "else", function)};
+  llvm::BasicBlock* join = llvm::BasicBlock::Create(context, "join", function);
+  builder_.CreateCondBr(condition, branches[0], branches[1]);
+  for (int side = 0; side < 2; ++side) {
+    builder_.SetInsertPoint(branches[side]);
+    // What a branch computes is known in that branch only.
+    const size_t before = order_.size();
+    results[side] = emit(node.args[static_cast<size_t>(1 + side)]);
+    for (size_t i = before; i < order_.size(); ++i) known_.erase(order_[i]);
+    order_.resize(before);
+    ends[side] = builder_.GetInsertBlock();
+    builder_.CreateBr(join);
+  }
+  builder_.SetInsertPoint(join);
+  llvm::PHINode* result = builder_.CreatePHI(results[0]->getType(), 2);
+  result->addIncoming(results[0], ends[0]);
+  result->addIncoming(results[1], ends[1]);
+  return result;
+}
+
+llvm::Value* ExprEmitter::emit_call(const ExprNode& node) {
+  std::vector<llvm::Value*> args;
+  for (const Expr& arg : node.args) args.push_back(emit(arg));
+  llvm::Function* function = functions_(node.name, node.type.lanes);
+  BC_CHECK(function->arg_size() == args.size(), "{} takes {} arguments, not {}", node.name,
+           function->arg_size(), args.size());
+  for (size_t i = 0; i < args.size(); ++i) {
+    BC_CHECK(args[i]->getType() == function->getArg(static_cast<unsigned>(i))->getType(),
+             "argument {} of {} has another type than its parameter", i, node.name);
+  }
+  return builder_.CreateCall(function, args);
+}
+
+const Place& ExprEmitter::place(const std::string& name) const {
+  const auto found = environment_.places.find(name);
+  BC_CHECK(found != environment_.places.end(), "unknown buffer {}", name);
+  return found->second;
+}
+
+llvm::Value* ExprEmitter::variable(const Place& place, const Expr& index) {
+  int64_t i = 0;
+  if (place.variables.empty()) return nullptr;
+  BC_CHECK(
+      loop::as_constant(index, i) && i >= 0 && i < static_cast<int64_t>(place.variables.size()),
+      "index of a register allocation outside its elements");
+  return place.variables[static_cast<size_t>(i)];
+}
+
+llvm::Value* ExprEmitter::address(const Place& place, loop::Type value, llvm::Value* index) {
+  BC_CHECK(place.element.lanes == 1 || place.element.lanes == value.lanes,
+           "a value of type {} in an array of {}", value.to_string(), place.element.to_string());
+  return builder_.CreateInBoundsGEP(types_.memory(place.element), place.pointer, index);
+}
+
+/// Vectors are aligned like their elements: nothing more is promised of a buffer.
+llvm::Align ExprEmitter::alignment(loop::Type value) const {
+  return llvm::Align(static_cast<uint64_t>(types_.memory_bytes(value.scalar)));
+}
+
+std::vector<llvm::Value*> ExprEmitter::lane_indices(const Expr& index) {
+  std::vector<llvm::Value*> result;
+  const int32_t lanes = index.type().lanes;
+  if (index->kind == ExprKind::ramp) {
+    llvm::Value* base = emit(index->args[0]);
+    llvm::Value* stride = emit(index->args[1]);
+    for (int32_t lane = 0; lane < lanes; ++lane) {
+      llvm::Value* step = llvm::ConstantInt::get(stride->getType(), static_cast<uint64_t>(lane));
+      result.push_back(builder_.CreateAdd(base, builder_.CreateMul(stride, step)));
+    }
+    return result;
+  }
+  llvm::Value* vector = emit(index);
+  for (int32_t lane = 0; lane < lanes; ++lane) {
+    result.push_back(builder_.CreateExtractElement(vector, static_cast<uint64_t>(lane)));
+  }
+  return result;
+}
+
+llvm::Value* ExprEmitter::contiguous_index(const Expr& index) {
+  if (!index.type().is_vector()) return emit(index);
+  if (index->kind == ExprKind::ramp && loop::is_constant(index->args[1], 1)) {
+    return emit(index->args[0]);
+  }
+  return nullptr;
+}
+
+llvm::Value* ExprEmitter::emit_load(const ExprNode& node) {
+  const Place& from = place(node.name);
+  const Expr& index = node.args[0];
+  llvm::Type* type = types_.memory(node.type);
+  llvm::Value* loaded = nullptr;
+  if (llvm::Value* variable_of = variable(from, index)) {
+    loaded = builder_.CreateLoad(type, variable_of);
+  } else if (llvm::Value* first = contiguous_index(index)) {
+    loaded =
+        builder_.CreateAlignedLoad(type, address(from, node.type, first), alignment(node.type));
+  } else {
+    const loop::Type lane_type = node.type.with_lanes(1);
+    loaded = llvm::PoisonValue::get(type);
+    uint64_t lane = 0;
+    for (llvm::Value* lane_index : lane_indices(index)) {
+      llvm::Value* element = builder_.CreateAlignedLoad(
+          types_.memory(lane_type), address(from, lane_type, lane_index), alignment(lane_type));
+      loaded = builder_.CreateInsertElement(loaded, element, lane++);
+    }
+  }
+  return from_memory(builder_, node.type, loaded);
+}
+
+void ExprEmitter::emit_store(const std::string& buffer, const Expr& index, const Expr& value) {
+  const Place& to = place(buffer);
+  const loop::Type type = value.type();
+  llvm::Value* stored = to_memory(builder_, types_, type, emit(value));
+  if (llvm::Value* variable_of = variable(to, index)) {
+    builder_.CreateStore(stored, variable_of);
+  } else if (llvm::Value* first = contiguous_index(index)) {
+    builder_.CreateAlignedStore(stored, address(to, type, first), alignment(type));
+  } else {
+    const loop::Type lane_type = type.with_lanes(1);
+    uint64_t lane = 0;
+    for (llvm::Value* lane_index : lane_indices(index)) {
+      llvm::Value* element = builder_.CreateExtractElement(stored, lane++);
+      builder_.CreateAlignedStore(element, address(to, lane_type, lane_index),
+                                  alignment(lane_type));
+    }
+  }
+}
+
+}  // namespace backcast::llvm_backend
