@@ -14,7 +14,8 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-LOADER = importlib.machinery.SourceFileLoader("count_instructions", str(HERE / "count-instructions"))
+LOADER = importlib.machinery.SourceFileLoader("count_instructions",
+                                              str(HERE / "count-instructions"))
 COUNTER = importlib.util.module_from_spec(
     importlib.util.spec_from_loader("count_instructions", LOADER))
 LOADER.exec_module(COUNTER)

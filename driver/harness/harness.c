@@ -116,6 +116,10 @@ typedef struct {
   unsigned char *arena_pointer; /* what the call gets */
 } Run;
 
+static size_t arena_alignment(const harness_case *which) {
+  return which->arena_alignment ? which->arena_alignment : 1;
+}
+
 static size_t io_alignment(const harness_case *which) {
   return which->io_alignment ? which->io_alignment : kDefaultIoAlignment;
 }
@@ -136,7 +140,7 @@ static int read_order(Run *run, size_t *room) {
   if (order->arena_bytes > SIZE_MAX / 2) return HARNESS_EXIT_MEMORY;
   size_t pointers = which->input_count + which->output_count;
   *room = 64 + pointers * (sizeof(Buffer) + sizeof(void *)) + order->arena_offset +
-          room_for((size_t)order->arena_bytes, which->arena_alignment);
+          room_for((size_t)order->arena_bytes, arena_alignment(which));
   for (size_t i = 0; i < which->input_count; i++) {
     *room += room_for(which->input_bytes[i], io_alignment(which));
   }
@@ -174,7 +178,7 @@ static void place_outputs_and_arena(Run *run, unsigned char **next) {
     run->outputs[i] = buffer->null ? 0 : buffer->bytes;
   }
   size_t arena_bytes = (size_t)run->order.arena_bytes;
-  run->arena = place(next, arena_bytes, which->arena_alignment);
+  run->arena = place(next, arena_bytes, arena_alignment(which));
   if (run->order.arena_offset != 0) { /* move it: the guards follow */
     run->arena.bytes += run->order.arena_offset;
     fill_guards(&run->arena);

@@ -32,7 +32,7 @@ typedef struct harness_case {
   const char *name;
   harness_run_function *run;
   size_t arena_bytes;
-  size_t arena_alignment; /* powers of two; buffers get exactly these alignments, never a better */
+  size_t arena_alignment; /* 0 means 1; buffers get exactly these powers of two, never a better */
   size_t io_alignment;    /* 0 means 8 */
   size_t stack_bytes;     /* the bound the library promises; 0: none */
   size_t dim_count;

@@ -5,8 +5,9 @@
 
 Checked per header: compiles alone and twice included as C99, C11, C17, C++17 and C++20 without a
 warning from any compiler found; sizes usable in #if; the shared types verbatim; no name outside the
-model's prefix and bc_; nothing but <stddef.h> and <stdint.h> included. All headers of one call must
-also compile together. Exit status 1 if one is at fault, 2 if there is no compiler.
+model's prefix and bc_; nothing but <stddef.h> and <stdint.h> included; members of the input and
+output structs typed, commented and sized as the contract says. All headers of one call must also
+compile together. Exit status 1 if one is at fault, 2 if there is no compiler.
 """
 
 import argparse
@@ -17,12 +18,18 @@ import subprocess
 import sys
 import tempfile
 
-WARNINGS = "-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Werror".split()
+WARNINGS = ("-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef"
+            " -Werror").split()
 C_WARNINGS = ["-Wstrict-prototypes", "-Wc++-compat"]
 CXX_WARNINGS = ["-Wold-style-cast", "-Wnon-virtual-dtor"]
 C_STANDARDS = ("c99", "c11", "c17")
 CXX_STANDARDS = ("c++17", "c++20")
 REQUIRED = ("ARENA_BYTES", "ARENA_ALIGN", "STACK_BYTES", "MODEL_HASH", "WEIGHT_BYTES")
+# C type of each element type a member's comment may name; strings and packed types have no entry.
+ELEMENTS = {"bool": "uint8_t", "f16": "uint16_t", "bf16": "uint16_t", "f32": "float",
+            "f64": "double",
+            **{f"{sign}{bits}": f"{'u' * (sign == 'u')}int{bits}_t"
+               for sign in "iu" for bits in (8, 16, 32, 64)}}
 TRAINING = ("STATE_BYTES", "STATE_ALIGN", "PARAMETER_COUNT", "BATCH")
 
 
@@ -124,6 +131,41 @@ class Judge:
                   for i, name in enumerate(functions)]
         self.compile(header, "\n".join(lines) + "\n", [header, header])
 
+    def check_members(self, header, text, prefix, functions):
+        """Members of the structs of inputs and outputs: type against comment, and their macros."""
+        pattern = r"typedef struct (\w+)_(inputs|outputs) \{\n(.*?)\} \1_\2;"
+        structs = re.findall(pattern, text, flags=re.S)
+        for name in (n for n in functions if n.endswith("_run")):
+            for side in ("inputs", "outputs"):
+                if (name, side) not in [(base, kind) for base, kind, _ in structs]:
+                    self.fault(header, f"struct {name}_{side} is missing or laid out otherwise")
+        for base, side, members in structs:
+            entry = base[len(prefix):].upper()
+            for line in members.splitlines():
+                self.check_member(header, text, prefix, entry, side, line)
+        sizes = re.findall(rf"#define {prefix}(\w+)_MIN\b", text)
+        if sizes and f"{prefix}run_arena_bytes".lower() not in map(str.lower, functions):
+            self.fault(header, "has symbolic dimensions, but no …_run_arena_bytes")
+
+    def check_member(self, header, text, prefix, entry, side, line):
+        def defined(name):
+            return re.search(rf"#define {prefix}{name} ", text)
+
+        if re.fullmatch(r"  uint8_t reserved;.*", line):
+            return
+        size = re.fullmatch(r"  int64_t (\w+); +/\* (\d+)\.\.(\d+) \*/", line)
+        if size and side == "inputs":
+            low, high = f"{size[1].upper()}_MIN {size[2]}\n", f"{size[1].upper()}_MAX {size[3]}\n"
+            if f"#define {prefix}{low}" not in text or f"#define {prefix}{high}" not in text:
+                self.fault(header, f"{size[1]} lacks macros {low.strip()}, {high.strip()}")
+            return
+        const = "const " if side == "inputs" else ""
+        member = re.fullmatch(rf"  {const}(\w+) \*(\w+); +/\* (\w+)\[[^\]]*\].*\*/", line)
+        if not member or ELEMENTS.get(member[3]) != member[1]:
+            self.fault(header, f"member {line.strip()!r}: form, type or comment")
+        elif not defined(f"{entry}_{side[:-4].upper()}_{member[2].upper()}_ELEMENTS"):
+            self.fault(header, f"{entry}'s {member[2]} has no …_ELEMENTS")
+
     def check(self, header):
         text = header.read_text()
         self.check_text(header, text)
@@ -134,6 +176,7 @@ class Judge:
         functions = self.check_names(header, text, guess.group(1))
         if not any(name.endswith("_run") for name in functions):
             self.fault(header, "declares no …_run")
+        self.check_members(header, text, guess.group(1), functions)
         self.check_macros(header, text, guess.group(1), functions)
 
 

@@ -20,8 +20,16 @@ BREAKS = (
     ("include", "#include <stddef.h>", "#include <stddef.h>\n#include <stdlib.h>", "stdlib.h"),
     ("C only", "const float *input;", "const float *this;", "-std=c++17"),
     ("undeclared type", "const float *input;", "const bool *input;", "-std=c99"),
-    ("C++ linkage missing", "#ifdef __cplusplus\n} /* extern", "#ifdef __cplusplusplus\n} /* extern",
-     "-std=c++17"),
+    ("element type", "/* f32[1,49,10,1] */", "/* f64[1,49,10,1] */", "form, type or comment"),
+    ("member's comment", "/* f32[1,12] */", "", "form, type or comment"),
+    ("buffer size", "KWS_RUN_OUT_OUTPUT_ELEMENTS", "KWS_RUN_OUTPUT_ELEMENTS", "_ELEMENTS"),
+    ("mutable input", "  const float *input;", "  float *input;", "form, type or comment"),
+    ("C++ linkage missing", "#ifdef __cplusplus\n} /* extern",
+     "#ifdef __cplusplusplus\n} /* extern", "-std=c++17"),
+)
+SIZE_BREAKS = (
+    ("range", "#define MLP_N_MAX 8", "#define MLP_N_MAX 9", "N lacks macros"),
+    ("size function", "size_t mlp_run_arena_bytes(int64_t N);", "", "no …_run_arena_bytes"),
 )
 
 
@@ -35,9 +43,11 @@ def main():
     good = judge(*sorted(HERE.glob("*_model.h")))
     if good.returncode != 0:
         failures.append(f"the examples: {good.stdout}{good.stderr}")
-    text = (HERE / "static_model.h").read_text()
     with tempfile.TemporaryDirectory() as folder:
-        for what, old, new, message in BREAKS:
+        for example, what, old, new, message in (
+                *(("static", *row) for row in BREAKS),
+                *(("symbolic", *row) for row in SIZE_BREAKS)):
+            text = (HERE / f"{example}_model.h").read_text()
             if old not in text:
                 failures.append(f"{what}: the example no longer holds {old!r}")
                 continue
@@ -49,7 +59,7 @@ def main():
                 failures.append(f"{what}: exit {run.returncode}, no {message!r} in {run.stderr}")
     for failure in failures:
         print(failure, file=sys.stderr)
-    print(f"{len(BREAKS) + 1} cases, {len(failures)} failures")
+    print(f"{len(BREAKS) + len(SIZE_BREAKS) + 1} cases, {len(failures)} failures")
     return 1 if failures else 0
 
 

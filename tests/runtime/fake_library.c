@@ -121,6 +121,16 @@ static int32_t run_null_write(const void *const *in, void *const *out, const int
   return kOk;
 }
 
+/* Constants larger than a small board's code memory, and their last byte. */
+static const unsigned char kWeights[6 << 20] = {[(6 << 20) - 1] = 9};
+
+static int32_t run_weights(const void *const *in, void *const *out, const int64_t *dims,
+                           void *arena, size_t arena_bytes) {
+  (void)in, (void)out, (void)dims, (void)arena, (void)arena_bytes;
+  volatile size_t last = sizeof kWeights - 1;
+  return kWeights[last] + kWeights[last - 1];
+}
+
 static const size_t kRows[] = {kMaxRows * kColumns * sizeof(float)};
 static const size_t kOne[] = {sizeof(float)};
 /* More than the small memories hold. */
@@ -143,5 +153,6 @@ const harness_case harness_cases[] = {
     CASE(run_unaligned, 0, kRows),
     CASE(run_input_change, 0, kHuge),
     CASE(run_null_write, 0, kRows),
+    CASE(run_weights, 0, kHuge),
 };
 const size_t harness_case_count = sizeof harness_cases / sizeof harness_cases[0];

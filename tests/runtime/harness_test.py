@@ -47,7 +47,7 @@ TARGETS = {
 }
 
 (AFFINE, HOG, HOG_BOUND, ARENA_OVER, ARENA_UNDER, OUTPUT_OVER, INPUT_CHANGE, BAD_ACCESS,
- BAD_INSTRUCTION, DEEP, UNALIGNED, HUGE, NULL_WRITE) = range(13)
+ BAD_INSTRUCTION, DEEP, UNALIGNED, HUGE, NULL_WRITE, WEIGHTS) = range(14)
 OUTPUT_OVERRUN, ARENA_OVERRUN, INPUT_CHANGED, STACK_BOUND, STACK_SHORT = 1, 2, 4, 8, 16
 EXIT_FAULT, EXIT_IO, EXIT_MEMORY = 70, 71, 72
 NULL = 2**64 - 1
@@ -158,6 +158,7 @@ class Harness:
         self.one("output overrun", 0, OUTPUT_OVERRUN, OUTPUT_OVER)
         self.one("input change", 0, INPUT_CHANGED, INPUT_CHANGE)
         self.one("large output", 0, INPUT_CHANGED, HUGE)
+        self.one("large constants and output", 9, 0, WEIGHTS)
 
     def check_faults(self, target):
         for what, case in (("bad access", BAD_ACCESS), ("bad instruction", BAD_INSTRUCTION),
