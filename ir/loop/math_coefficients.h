@@ -1,0 +1,73 @@
+// Coefficients of the math library. Written by ir/loop/math/fit.py; do not edit.
+#pragma once
+
+// clang-format off
+namespace backcast::loop {
+
+// (e^r - 1 - r) / r^2, |r| <= ln(2)/2
+inline constexpr double kExp32[] = {0x1.fffffe0000000p-2, 0x1.5554a80000000p-3, 0x1.55565a0000000p-5, 0x1.122df60000000p-7, 0x1.6c15260000000p-10};
+// (log((1+s)/(1-s)) - 2s) / s^3 over s^2, |s| <= 3 - 2 sqrt(2)
+inline constexpr double kLog32[] = {0x1.55557a0000000p-1, 0x1.995ec80000000p-2, 0x1.31e2f20000000p-2};
+// ((log((1+s)/(1-s)) - 2s) / s^3 - 2/3) / s^2 over s^2
+inline constexpr double kPow32[] = {0x1.999a000000000p-2, 0x1.2452780000000p-2, 0x1.dfa3ca0000000p-3};
+// (sin r - r) / r^3 over r^2, |r| <= pi/4
+inline constexpr double kSin32[] = {-0x1.5555440000000p-3, 0x1.1106ba0000000p-7, -0x1.9915420000000p-13};
+// (cos r - 1 + r^2/2) / r^4 over r^2, |r| <= pi/4
+inline constexpr double kCos32[] = {0x1.55554a0000000p-5, -0x1.6c0c140000000p-10, 0x1.99de6a0000000p-16};
+// (atan t - t) / t^3 over t^2, |t| <= tan(pi/8)
+inline constexpr double kAtan32[] = {-0x1.55554a0000000p-2, 0x1.9991e60000000p-3, -0x1.23ba060000000p-3, 0x1.b22a6e0000000p-4, -0x1.f303b60000000p-5};
+// (asin t - t) / t^3 over t^2, |t| <= 1/2
+inline constexpr double kAsin32[] = {0x1.5555ca0000000p-3, 0x1.3301620000000p-4, 0x1.748b780000000p-5, 0x1.8ba4920000000p-6, 0x1.59dd660000000p-5};
+// (sinh x - x) / x^3 over x^2, |x| <= 1
+inline constexpr double kSinh32[] = {0x1.5555560000000p-3, 0x1.1110e20000000p-7, 0x1.a021560000000p-13, 0x1.75a6f60000000p-19};
+// erf(x)/x - 1 over x^2, |x| <= 1
+inline constexpr double kErf32[] = {0x1.06eba80000000p-3, -0x1.8127400000000p-2, 0x1.ce2d500000000p-4, -0x1.b7fe900000000p-6, 0x1.542e100000000p-8, -0x1.a50b100000000p-11, 0x1.4c345e0000000p-14};
+// log(erfc(u + 1)), 0 <= u <= 4 - 1
+inline constexpr double kErfc32[] = {-0x1.d97fc00000000p+0, -0x1.51c9aa0000000p+1, -0x1.afad340000000p-1, -0x1.53f93c0000000p-5, 0x1.441aaa0000000p-7, -0x1.deb6b40000000p-10, 0x1.852adc0000000p-13};
+// ln 2, high part short and the rest
+inline constexpr double kLn232[] = {0x1.62e0000000000p-1, 0x1.0bfbe80000000p-15};
+// 1 / ln 2, nearest and the rest
+inline constexpr double kLog2e32[] = {0x1.7154760000000p+0, 0x1.4ae0c00000000p-26};
+// 2/3, nearest and the rest
+inline constexpr double kTwoThirds32[] = {0x1.5555560000000p-1, -0x1.5555560000000p-26};
+// ln 2, nearest and the rest
+inline constexpr double kLn2Full32[] = {0x1.62e4300000000p-1, -0x1.05c6100000000p-29};
+// pi/2, nearest and twice the rest
+inline constexpr double kHalfPi32[] = {0x1.921fb60000000p+0, -0x1.777a5c0000000p-25, -0x1.ee59da0000000p-50};
+// pi/2 in parts of 8 bits and the rest
+inline constexpr double kHalfPiParts32[] = {0x1.9200000000000p+0, 0x1.e000000000000p-12, 0x1.b400000000000p-16, 0x1.4400000000000p-24, 0x1.0800000000000p-34, 0x1.a000000000000p-41, 0x1.84698a0000000p-48};
+
+// (e^r - 1 - r) / r^2, |r| <= ln(2)/2
+inline constexpr double kExp64[] = {0x1.0000000000005p-1, 0x1.555555555553ap-3, 0x1.5555555551daap-5, 0x1.1111111118445p-7, 0x1.6c16c1803e85bp-10, 0x1.a01a017c64f40p-13, 0x1.a019a30ee59e9p-16, 0x1.71de6f82bd2a7p-19, 0x1.28a664c4067c2p-22, 0x1.ae9fc751c39d4p-26};
+// (log((1+s)/(1-s)) - 2s) / s^3 over s^2, |s| <= 3 - 2 sqrt(2)
+inline constexpr double kLog64[] = {0x1.5555555555593p-1, 0x1.999999997f9f4p-2, 0x1.249249422aa07p-2, 0x1.c71c51d76e8adp-3, 0x1.746649c771a9ep-3, 0x1.39a092c53bfa3p-3, 0x1.2f119eb12ff91p-3};
+// ((log((1+s)/(1-s)) - 2s) / s^3 - 2/3) / s^2 over s^2
+inline constexpr double kPow64[] = {0x1.9999999999b34p-2, 0x1.2492492457589p-2, 0x1.c71c722e1d22fp-3, 0x1.745ce9a244e86p-3, 0x1.3b1ef8327cd3dp-3, 0x1.0f7ec4ed55fc0p-3, 0x1.0e4d9cec21f5ap-3};
+// (sin r - r) / r^3 over r^2, |r| <= pi/4
+inline constexpr double kSin64[] = {-0x1.5555555555547p-3, 0x1.111111110f579p-7, -0x1.a01a019bade3bp-13, 0x1.71de351e95263p-19, -0x1.ae5e1e9d05807p-26, 0x1.5d7dc5f83440dp-33};
+// (cos r - 1 + r^2/2) / r^4 over r^2, |r| <= pi/4
+inline constexpr double kCos64[] = {0x1.5555555555549p-5, -0x1.6c16c16c14bcfp-10, 0x1.a01a019c24ec6p-16, -0x1.27e4f7a4eb966p-22, 0x1.1ee9a7a69bff1p-29, -0x1.8f8b72d41d4bep-37};
+// (atan t - t) / t^3 over t^2, |t| <= tan(pi/8)
+inline constexpr double kAtan64[] = {-0x1.5555555555554p-2, 0x1.9999999999583p-3, -0x1.249249246f49fp-3, 0x1.c71c71b44eb28p-4, -0x1.745d144e873abp-4, 0x1.3b1364c2cc205p-4, -0x1.110be89a3a1b6p-4, 0x1.e1678007dcf6cp-5, -0x1.ab3a688a907bcp-5, 0x1.6fde916065083p-5, -0x1.0fc684c72e59fp-5, 0x1.e81180fbdc220p-7};
+// (asin t - t) / t^3 over t^2, |t| <= 1/2
+inline constexpr double kAsin64[] = {0x1.5555555555578p-3, 0x1.333333332df02p-4, 0x1.6db6db722c336p-5, 0x1.f1c71a8b576cdp-6, 0x1.6e8bdfed7dafdp-6, 0x1.1c49dd908c31bp-6, 0x1.ca214e012091fp-7, 0x1.757743d9a58ebp-7, 0x1.618c374c58f69p-7, 0x1.e14656a126df6p-9, 0x1.6507f46eb98dcp-6, -0x1.59fe6b36caf30p-6, 0x1.0be6bad0de90ep-5};
+// (sinh x - x) / x^3 over x^2, |x| <= 1
+inline constexpr double kSinh64[] = {0x1.5555555555556p-3, 0x1.1111111111020p-7, 0x1.a01a01a036c6cp-13, 0x1.71de3a3b6a090p-19, 0x1.ae646f983f9f0p-26, 0x1.61171cbe2d3f4p-33, 0x1.b5bb88b9dc431p-41};
+// erf(x)/x - 1 over x^2, |x| <= 1
+inline constexpr double kErf64[] = {0x1.06eba8214db69p-3, -0x1.812746b037a27p-2, 0x1.ce2f21a045b90p-4, -0x1.b82ce31366601p-6, 0x1.565bcd2fabd4dp-8, -0x1.c02db9e227f8fp-11, 0x1.f9a3cf9f9efcap-14, -0x1.f4dec4e44767ap-17, 0x1.ba82349a2e7f0p-20, -0x1.64724b977ffa6p-23, 0x1.181878ab795f5p-26, -0x1.e4ae6174ea2d9p-30, 0x1.685394f150ed4p-33};
+// log(erfc(u + 1)), 0 <= u <= 6 - 1
+inline constexpr double kErfc64[] = {-0x1.d97fbf27aa2a1p+0, -0x1.51c9b0006c23dp+1, -0x1.afabc11a28f06p-1, -0x1.5477f09caecc0p-5, 0x1.48c9d40d47384p-7, -0x1.033f69bfbd078p-9, 0x1.f1b4cb074cd8dp-13, 0x1.b8bc67da301dap-16, -0x1.c7543a7e3b0fep-16, 0x1.41421384eef15p-17, -0x1.0e3c00731c7d4p-19, 0x1.9bddfd9ac81bap-24, 0x1.1f6d8778a455bp-23, -0x1.3b836458ddcf8p-24, 0x1.a59bb5c652fd9p-26, -0x1.a55a26bf71803p-28, 0x1.47be315149650p-30, -0x1.8ad734c98a6cfp-33, 0x1.65277c9843216p-36, -0x1.c8ce583ed49fap-40, 0x1.6fe0f935ebf75p-44, -0x1.181057b1c069fp-49};
+// ln 2, high part short and the rest
+inline constexpr double kLn264[] = {0x1.62e42fefa3000p-1, 0x1.3de6af278ece6p-42};
+// 1 / ln 2, nearest and the rest
+inline constexpr double kLog2e64[] = {0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56};
+// 2/3, nearest and the rest
+inline constexpr double kTwoThirds64[] = {0x1.5555555555555p-1, 0x1.5555555555555p-55};
+// ln 2, nearest and the rest
+inline constexpr double kLn2Full64[] = {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
+// pi/2, nearest and twice the rest
+inline constexpr double kHalfPi64[] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54, -0x1.f1976b7ed8fbcp-110};
+// pi/2 in parts of 36 bits and the rest
+inline constexpr double kHalfPiParts64[] = {0x1.921fb54440000p+0, 0x1.68c234c400000p-39, 0x1.8cc51701a0000p-72, 0x1.839a252049c11p-108};
+
+}  // namespace backcast::loop
