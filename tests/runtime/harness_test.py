@@ -23,7 +23,8 @@ BARE = COMMON + ["harness_io_semihosting.c", "harness_memory.c", "startup_cortex
 def cortex_m(cpu, board, floating="-mfloat-abi=soft"):
     return {"compiler": "arm-none-eabi-gcc", "sources": BARE,
             "flags": [f"-mcpu={cpu}", "-mthumb", *floating.split(), "-ffreestanding"],
-            "link": ["-nostdlib", "-nostartfiles", "-T", f"{board}.ld", f"-L{HARNESS}", "-lgcc"],
+            "link": ["-nostdlib", "-nostartfiles", "-T", f"{board}.ld", f"-L{HARNESS}",
+                     "-lgcc", "-Wl,--no-enum-size-warning"],
             "emulator": "qemu-system-arm", "board": board}
 
 
