@@ -44,7 +44,7 @@ ValueId Builder::parameter(const std::string& name, Type type) {
             op.default_attrs.with({{"name", name}, {"index", int64_t{id.index}}}),
             std::move(type),
             loc_};
-  if (node.loc.empty()) node.loc.node = name.empty() ? fmt::format("input {}", id.index) : name;
+  if (node.loc.empty()) node.loc = parameter_loc(name, id.index);
   function_.nodes.push_back(std::move(node));
   function_.params.push_back(id);
   return id;
@@ -94,12 +94,8 @@ Rewriter::Rewriter(const Module& module, const Function& from)
     : from_(from), builder_(module, from.name), now_(from.nodes.size()) {
   for (const ValueId param : from.params) {
     const Node& node = from.node(param);
-    std::string name;
-    for (const AttrField& field : node.attrs.fields()) {
-      if (field.name == "name") name = std::get<std::string>(field.value);
-    }
     builder_.set_loc(node.loc);
-    map(param, builder_.parameter(name, node.type));
+    map(param, builder_.parameter(parameter_name(node), node.type));
   }
   builder_.set_loc({});
 }

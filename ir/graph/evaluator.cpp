@@ -93,14 +93,6 @@ Bound bind_value(const Type& type, const Value& value, const std::string& path,
   return result;
 }
 
-std::string parameter_name(const Node& node) {
-  for (const AttrField& field : node.attrs.fields()) {
-    const std::string* name = std::get_if<std::string>(&field.value);
-    if (field.name == "name" && name) return *name;
-  }
-  return {};
-}
-
 /// Binds over all arguments until nothing is added any more; true when nothing is left open.
 bool bind_arguments(const Function& function, const std::vector<Value>& arguments,
                     SymbolValues& symbols) {

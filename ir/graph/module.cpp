@@ -41,6 +41,19 @@ std::vector<int> use_counts(const Function& function) {
 
 bool is_parameter(const Node& node) { return node.op->name == "parameter"; }
 
+std::string parameter_name(const Node& node) {
+  if (!is_parameter(node)) return {};
+  for (const AttrField& field : node.attrs.fields()) {
+    const std::string* name = std::get_if<std::string>(&field.value);
+    if (field.name == "name" && name) return *name;
+  }
+  return {};
+}
+
+Loc parameter_loc(const std::string& name, int64_t index) {
+  return {name.empty() ? fmt::format("input {}", index) : name, "", Origin::imported};
+}
+
 std::vector<std::string> called_functions(const Node& node) {
   std::vector<std::string> names;
   // Constants are many and big; only structs with a function are looked into.

@@ -49,6 +49,10 @@ std::vector<int> use_counts(const Function& function);
 
 /// Whether the node is a parameter of its function.
 bool is_parameter(const Node& node);
+/// The name of a parameter node; empty for any other.
+std::string parameter_name(const Node& node);
+/// Where parameter number `index` comes from when nothing else is said; text leaves it out.
+Loc parameter_loc(const std::string& name, int64_t index);
 
 /// The functions that a node names (call, composite, control flow).
 std::vector<std::string> called_functions(const Node& node);

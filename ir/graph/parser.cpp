@@ -346,7 +346,7 @@ class Parser {
               op->default_attrs.with({{"name", name}, {"index", int64_t{id.index}}}),
               type(),
               location()};
-    if (node.loc.empty()) node.loc.node = "%" + value;
+    if (node.loc.empty()) node.loc = parameter_loc(name, id.index);
     define(values, value, id, start);
     function.nodes.push_back(std::move(node));
     function.params.push_back(id);

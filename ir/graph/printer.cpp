@@ -114,14 +114,6 @@ class ValueNames {
   }
 
  private:
-  static std::string parameter_name(const Node& node) {
-    for (const AttrField& field : node.attrs.fields()) {
-      const std::string* name = std::get_if<std::string>(&field.value);
-      if (field.name == "name" && name) return *name;
-    }
-    return {};
-  }
-
   std::vector<std::string> names_;
   std::vector<std::string> params_;
 };
@@ -133,7 +125,9 @@ std::string head_text(const Function& function, const ValueNames& names,
     const Node& node = function.node(function.params[i]);
     if (i > 0) text += ", ";
     text += names.parameter(function, i) + ": " + node.type.to_string() +
-            location_text(node.loc, options);
+            (node.loc == parameter_loc(parameter_name(node), static_cast<int64_t>(i))
+                 ? ""
+                 : location_text(node.loc, options));
   }
   text += ") -> " + function.result_type().to_string();
   for (size_t i = 0; i < function.result_names.size(); ++i) {
