@@ -1,0 +1,217 @@
+#include "passes/graph/algebra.h"
+
+#include <algorithm>
+
+#include "ir/ops/ops.h"
+
+namespace backcast {
+
+const Literal* constant_of(const Builder& b, ValueId id) {
+  const Node& node = b.node(id);
+  return node.op == &ops::constant ? &node.attrs.as<ConstantAttrs>().value : nullptr;
+}
+
+bool is_splat(const Builder& b, ValueId id, double value) {
+  const Node* node = &b.node(id);
+  if (node->op == &ops::broadcast) node = &b.node(node->operands[0]);
+  return node->op == &ops::constant && node->attrs.as<ConstantAttrs>().value.is_splat(value);
+}
+
+namespace {
+
+using Result = std::optional<ValueId>;
+
+const Node& operand(const Builder& b, const Node& node, size_t i) {
+  return b.node(node.operands[i]);
+}
+
+bool same_type(const Builder& b, const Node& node) { return b.type(node.operands[0]) == node.type; }
+
+Result same_shape_is_operand(Builder& b, const Node& node) {
+  return same_type(b, node) ? Result(node.operands[0]) : std::nullopt;
+}
+
+Result add_zero(Builder& b, const Node& node) {
+  // x + (-0) is x for every x, x + 0 loses the sign of a negative zero: accepted.
+  if (is_splat(b, node.operands[1], 0)) return node.operands[0];
+  if (is_splat(b, node.operands[0], 0)) return node.operands[1];
+  return std::nullopt;
+}
+
+Result sub_zero(Builder& b, const Node& node) {
+  return is_splat(b, node.operands[1], 0) ? Result(node.operands[0]) : std::nullopt;
+}
+
+Result mul_one(Builder& b, const Node& node) {
+  if (is_splat(b, node.operands[1], 1)) return node.operands[0];
+  if (is_splat(b, node.operands[0], 1)) return node.operands[1];
+  return std::nullopt;
+}
+
+Result div_one(Builder& b, const Node& node) {
+  return is_splat(b, node.operands[1], 1) ? Result(node.operands[0]) : std::nullopt;
+}
+
+Result reshape_of_reshape(Builder& b, const Node& node) {
+  const Node& inner = operand(b, node, 0);
+  if (inner.op != &ops::reshape) return std::nullopt;
+  return b.emit(ops::reshape, {inner.operands[0]}, node.attrs);
+}
+
+Result transpose_of_transpose(Builder& b, const Node& node) {
+  const Node& inner = operand(b, node, 0);
+  if (inner.op != &ops::transpose) return std::nullopt;
+  const Ints& outer_permutation = node.attrs.as<TransposeAttrs>().permutation;
+  const Ints& inner_permutation = inner.attrs.as<TransposeAttrs>().permutation;
+  TransposeAttrs attrs;
+  for (int64_t i : outer_permutation) {
+    attrs.permutation.push_back(inner_permutation[static_cast<size_t>(i)]);
+  }
+  return b.emit(ops::transpose, {inner.operands[0]}, attrs);
+}
+
+Result identity_transpose(Builder&, const Node& node) {
+  const Ints& permutation = node.attrs.as<TransposeAttrs>().permutation;
+  return std::is_sorted(permutation.begin(), permutation.end()) ? Result(node.operands[0])
+                                                                : std::nullopt;
+}
+
+/// transpose(broadcast(x)) is a broadcast of the (smaller) transpose of x.
+Result transpose_of_broadcast(Builder& b, const Node& node) {
+  const Node inner = operand(b, node, 0);
+  if (inner.op != &ops::broadcast) return std::nullopt;
+  const Ints& permutation = node.attrs.as<TransposeAttrs>().permutation;
+  const BroadcastAttrs& from = inner.attrs.as<BroadcastAttrs>();
+  BroadcastAttrs to;
+  to.shape = node.type.tensor().shape;
+  TransposeAttrs small;
+  for (size_t i = 0; i < permutation.size(); ++i) {
+    auto found = std::find(from.dims.begin(), from.dims.end(), permutation[i]);
+    if (found == from.dims.end()) continue;
+    small.permutation.push_back(found - from.dims.begin());
+    to.dims.push_back(static_cast<int64_t>(i));
+  }
+  ValueId value = inner.operands[0];
+  if (!std::is_sorted(small.permutation.begin(), small.permutation.end())) {
+    value = b.emit(ops::transpose, {value}, small);
+  }
+  return b.emit(ops::broadcast, {value}, to);
+}
+
+Result broadcast_of_broadcast(Builder& b, const Node& node) {
+  const Node inner = operand(b, node, 0);
+  if (inner.op != &ops::broadcast) return std::nullopt;
+  BroadcastAttrs to = node.attrs.as<BroadcastAttrs>();
+  Ints dims;
+  for (int64_t d : inner.attrs.as<BroadcastAttrs>().dims) {
+    dims.push_back(to.dims[static_cast<size_t>(d)]);
+  }
+  to.dims = dims;
+  return b.emit(ops::broadcast, {inner.operands[0]}, to);
+}
+
+/// An identity broadcast: same shape, hence the operand itself.
+Result identity_broadcast(Builder& b, const Node& node) { return same_shape_is_operand(b, node); }
+
+Result whole_slice(Builder& b, const Node& node) { return same_shape_is_operand(b, node); }
+
+Result empty_pad(Builder& b, const Node& node) {
+  const PadAttrs& attrs = node.attrs.as<PadAttrs>();
+  const auto zero = [](const Dims& dims) {
+    return std::all_of(dims.begin(), dims.end(), [](const Dim& d) { return d == Dim(0); });
+  };
+  return zero(attrs.low) && zero(attrs.high) ? same_shape_is_operand(b, node) : std::nullopt;
+}
+
+Result single_concat(Builder&, const Node& node) {
+  return node.operands.size() == 1 ? Result(node.operands[0]) : std::nullopt;
+}
+
+Result same_cast(Builder& b, const Node& node) { return same_shape_is_operand(b, node); }
+
+Result double_negation(Builder& b, const Node& node) {
+  const Node& inner = operand(b, node, 0);
+  return inner.op == node.op ? Result(inner.operands[0]) : std::nullopt;
+}
+
+Result idempotent(Builder& b, const Node& node) {
+  return operand(b, node, 0).op == node.op ? Result(node.operands[0]) : std::nullopt;
+}
+
+Result get_of_tuple(Builder& b, const Node& node) {
+  const Node& inner = operand(b, node, 0);
+  if (inner.op != &ops::tuple) return std::nullopt;
+  return inner.operands[static_cast<size_t>(node.attrs.as<GetAttrs>().index)];
+}
+
+/// x - c is x + (-c) for a constant c: gives the scale and shift rules one form to look for.
+Result subtract_constant(Builder& b, const Node& node) {
+  if (!is_float(node.type.tensor().element)) return std::nullopt;
+  const Node right = operand(b, node, 1);
+  if (right.op == &ops::constant) {
+    ValueId negated = b.emit(ops::neg, {node.operands[1]});
+    return b.emit(ops::add, {node.operands[0], negated});
+  }
+  if (right.op == &ops::broadcast && constant_of(b, right.operands[0])) {
+    ValueId negated = b.emit(ops::neg, {right.operands[0]});
+    ValueId wide = b.emit(ops::broadcast, {negated}, right.attrs);
+    return b.emit(ops::add, {node.operands[0], wide});
+  }
+  return std::nullopt;
+}
+
+/// One elementwise operation on two broadcasts with equal attributes is done on the small operands.
+Result narrow_binary(Builder& b, const Node& node) {
+  const Node left = operand(b, node, 0), right = operand(b, node, 1);
+  if (left.op != &ops::broadcast || right.op != &ops::broadcast) return std::nullopt;
+  if (!(left.attrs == right.attrs)) return std::nullopt;
+  if (!(b.tensor_type(left.operands[0]).shape == b.tensor_type(right.operands[0]).shape)) {
+    return std::nullopt;
+  }
+  ValueId small = b.emit(*node.op, {left.operands[0], right.operands[0]}, node.attrs);
+  return b.emit(ops::broadcast, {small}, left.attrs);
+}
+
+Result narrow_unary(Builder& b, const Node& node) {
+  const Node inner = operand(b, node, 0);
+  if (inner.op != &ops::broadcast || !constant_of(b, inner.operands[0])) return std::nullopt;
+  ValueId small = b.emit(*node.op, {inner.operands[0]}, node.attrs);
+  return b.emit(ops::broadcast, {small}, inner.attrs);
+}
+
+const AlgebraicRule kRules[] = {
+    {"x + 0 = x", &ops::add, add_zero},
+    {"x - 0 = x", &ops::sub, sub_zero},
+    {"x * 1 = x", &ops::mul, mul_one},
+    {"x / 1 = x", &ops::div, div_one},
+    {"x - c = x + (-c)", &ops::sub, subtract_constant},
+    {"f(wide(a), wide(b)) = wide(f(a, b))", &ops::add, narrow_binary},
+    {"f(wide(a), wide(b)) = wide(f(a, b))", &ops::sub, narrow_binary},
+    {"f(wide(a), wide(b)) = wide(f(a, b))", &ops::mul, narrow_binary},
+    {"f(wide(a), wide(b)) = wide(f(a, b))", &ops::div, narrow_binary},
+    {"f(wide(c)) = wide(f(c))", &ops::sqrt, narrow_unary},
+    {"f(wide(c)) = wide(f(c))", &ops::neg, narrow_unary},
+    {"f(wide(c)) = wide(f(c))", &ops::cast, narrow_unary},
+    {"reshape to the same shape", &ops::reshape, same_shape_is_operand},
+    {"reshape(reshape(x))", &ops::reshape, reshape_of_reshape},
+    {"identity transpose", &ops::transpose, identity_transpose},
+    {"transpose(transpose(x))", &ops::transpose, transpose_of_transpose},
+    {"transpose(broadcast(x)) = broadcast(transpose(x))", &ops::transpose, transpose_of_broadcast},
+    {"broadcast to the same shape", &ops::broadcast, identity_broadcast},
+    {"broadcast(broadcast(x))", &ops::broadcast, broadcast_of_broadcast},
+    {"slice of everything", &ops::slice, whole_slice},
+    {"pad by nothing", &ops::pad, empty_pad},
+    {"concat of one", &ops::concat, single_concat},
+    {"cast to the same type", &ops::cast, same_cast},
+    {"-(-x) = x", &ops::neg, double_negation},
+    {"not(not(x)) = x", &ops::bit_not, double_negation},
+    {"relu(relu(x)) = relu(x)", &ops::relu, idempotent},
+    {"abs(abs(x)) = abs(x)", &ops::abs, idempotent},
+    {"get(tuple(...), i)", &ops::get, get_of_tuple},
+};
+
+}  // namespace
+
+std::span<const AlgebraicRule> algebraic_rules() { return kRules; }
+
+}  // namespace backcast

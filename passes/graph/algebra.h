@@ -1,0 +1,28 @@
+// The algebraic rules of simplification as a readable table.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "ir/graph/builder.h"
+
+namespace backcast {
+
+/// A rule looks at a node whose operands are already simplified values of `b` and returns the value
+/// that replaces it, or nothing. Rules keep types and, for floats, every bit of the result except
+/// where the table says so.
+struct AlgebraicRule {
+  std::string_view name;
+  const OpDef* op;  // the operator it applies to
+  std::optional<ValueId> (*apply)(Builder& b, const Node& node);
+};
+
+std::span<const AlgebraicRule> algebraic_rules();
+
+/// The constant behind a value, also through a broadcast of one element; null otherwise.
+const Literal* constant_of(const Builder& b, ValueId id);
+/// Every element of the value is known to be `value`.
+bool is_splat(const Builder& b, ValueId id, double value);
+
+}  // namespace backcast

@@ -1,0 +1,252 @@
+// One forward walk. Every value is held as a stored value and a permutation still to be applied
+// (value = transpose(stored, permutation)); what works in any layout works on the stored one, and a
+// transpose is emitted only where somebody needs the value as written.
+#include "passes/graph/assign_layout.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "ir/graph/builder.h"
+#include "ir/ops/ops.h"
+#include "passes/lower/rule_table.h"
+
+namespace backcast {
+namespace {
+
+struct Held {
+  ValueId stored;
+  Ints permutation;  // empty: not a tensor, or identity
+};
+
+bool is_identity(const Ints& permutation) {
+  return std::is_sorted(permutation.begin(), permutation.end());
+}
+
+Ints inverse(const Ints& permutation) {
+  Ints result(permutation.size());
+  for (size_t i = 0; i < permutation.size(); ++i) result[size_t(permutation[i])] = int64_t(i);
+  return result;
+}
+
+/// transpose(transpose(x, inner), outer) = transpose(x, compose(inner, outer)).
+Ints compose(const Ints& inner, const Ints& outer) {
+  Ints result;
+  for (int64_t i : outer) result.push_back(inner[size_t(i)]);
+  return result;
+}
+
+template <class T>
+std::vector<T> permuted(const std::vector<T>& list, const Ints& order) {
+  std::vector<T> result;
+  for (int64_t i : order) result.push_back(list[size_t(i)]);
+  return result;
+}
+
+bool is_elementwise(const OpDef& op) {
+  for (const LowerRow& row : elementwise_rules()) {
+    if (row.op == &op) return true;
+  }
+  return false;
+}
+
+class Layout {
+ public:
+  Layout(const Module& module, const Function& from) : from_(from), b_(module, from.name) {}
+
+  Function run() {
+    held_.resize(from_.nodes.size());
+    for (int64_t i = 0; i < from_.size(); ++i) {
+      const Node& node = from_.node(ValueId(i));
+      b_.set_loc(node.loc);
+      held_[size_t(i)] = visit(node);
+    }
+    return b_.finish(as_written(from_.result), from_.result_names);
+  }
+
+ private:
+  const Held& held(ValueId old) const { return held_[size_t(old.index)]; }
+
+  ValueId as_written(ValueId old) {
+    Held& h = held_[size_t(old.index)];
+    if (!is_identity(h.permutation)) {
+      h.stored = b_.emit(ops::transpose, {h.stored}, TransposeAttrs{h.permutation});
+      h.permutation.clear();
+    }
+    return h.stored;
+  }
+
+  /// The stored form x with value = transpose(x, permutation).
+  ValueId in_layout(ValueId old, const Ints& permutation) {
+    const Held& h = held(old);
+    Ints current = h.permutation;
+    if (current.empty()) {
+      current.resize(permutation.size());
+      std::iota(current.begin(), current.end(), 0);
+    }
+    if (current == permutation) return h.stored;
+    return b_.emit(ops::transpose, {h.stored},
+                   TransposeAttrs{compose(current, inverse(permutation))});
+  }
+
+  Held visit(const Node& node) {
+    if (node.op == &ops::parameter) {
+      return {b_.parameter(node.attrs.as<ParameterAttrs>().name, node.type), {}};
+    }
+    if (node.op == &ops::transpose) return transpose(node);
+    if (node.op == &ops::conv) return conv(node);
+    if (node.op == &ops::reduce_window && pools_space(node)) return pool(node);
+    std::optional<Ints> layout = operand_layout(node);
+    if (layout) {
+      if (is_elementwise(*node.op)) return elementwise(node, *layout);
+      if (node.op == &ops::reduce) return reduce(node, *layout);
+      if (node.op == &ops::concat) return concat(node, *layout);
+      if (node.op == &ops::pad) return pad(node, *layout);
+      if (node.op == &ops::slice) return slice(node, *layout);
+      if (node.op == &ops::reduce_window) return window(node, *layout);
+    }
+    std::vector<ValueId> operands;
+    for (ValueId operand : node.operands) operands.push_back(as_written(operand));
+    return {b_.emit(*node.op, operands, node.attrs), {}};
+  }
+
+  /// The permutation of the first operand that is not stored as written and fills the whole result.
+  std::optional<Ints> operand_layout(const Node& node) const {
+    for (ValueId operand : node.operands) {
+      if (!held(operand).permutation.empty() && !is_identity(held(operand).permutation)) {
+        return held(operand).permutation;
+      }
+    }
+    return std::nullopt;
+  }
+
+  Held transpose(const Node& node) {
+    const Held& h = held(node.operands[0]);
+    const Ints& permutation = node.attrs.as<TransposeAttrs>().permutation;
+    return {h.stored, h.permutation.empty() ? permutation : compose(h.permutation, permutation)};
+  }
+
+  Held elementwise(const Node& node, const Ints& layout) {
+    std::vector<ValueId> operands;
+    for (ValueId operand : node.operands) {
+      bool scalar = from_.type(operand).tensor().rank() == 0;
+      operands.push_back(scalar ? as_written(operand) : in_layout(operand, layout));
+    }
+    return {b_.emit(*node.op, operands, node.attrs), layout};
+  }
+
+  Held reduce(const Node& node, const Ints& layout) {
+    ReduceAttrs attrs = node.attrs.as<ReduceAttrs>();
+    for (int64_t& axis : attrs.axes) axis = layout[size_t(axis)];
+    std::sort(attrs.axes.begin(), attrs.axes.end());
+    // What remains: result dimension → place among the stored dimensions that stay.
+    Ints permutation;
+    for (size_t d = 0; d < layout.size(); ++d) {
+      if (std::count(attrs.axes.begin(), attrs.axes.end(), layout[d])) continue;
+      int64_t before = std::count_if(attrs.axes.begin(), attrs.axes.end(),
+                                     [&](int64_t axis) { return axis < layout[d]; });
+      permutation.push_back(layout[d] - before);
+    }
+    return {b_.emit(ops::reduce, {held(node.operands[0]).stored}, attrs), permutation};
+  }
+
+  Held concat(const Node& node, const Ints& layout) {
+    std::vector<ValueId> operands;
+    for (ValueId operand : node.operands) operands.push_back(in_layout(operand, layout));
+    ConcatAttrs attrs{layout[size_t(node.attrs.as<ConcatAttrs>().axis)]};
+    return {b_.emit(ops::concat, operands, attrs), layout};
+  }
+
+  Held pad(const Node& node, const Ints& layout) {
+    if (held(node.operands[0]).permutation != layout) return plain(node);
+    PadAttrs attrs = node.attrs.as<PadAttrs>();
+    Ints order = inverse(layout);
+    attrs.low = permuted(attrs.low, order);
+    attrs.high = permuted(attrs.high, order);
+    attrs.interior = permuted(attrs.interior, order);
+    ValueId stored = held(node.operands[0]).stored;
+    return {b_.emit(ops::pad, {stored, as_written(node.operands[1])}, attrs), layout};
+  }
+
+  Held slice(const Node& node, const Ints& layout) {
+    SliceAttrs attrs = node.attrs.as<SliceAttrs>();
+    Ints order = inverse(layout);
+    attrs.start = permuted(attrs.start, order);
+    attrs.limit = permuted(attrs.limit, order);
+    attrs.stride = permuted(attrs.stride, order);
+    return {b_.emit(ops::slice, {held(node.operands[0]).stored}, attrs), layout};
+  }
+
+  Held window(const Node& node, const Ints& layout) {
+    ReduceWindowAttrs attrs = node.attrs.as<ReduceWindowAttrs>();
+    Ints order = inverse(layout);
+    attrs.window = permuted(attrs.window, order);
+    attrs.strides = permuted(attrs.strides, order);
+    attrs.dilation = permuted(attrs.dilation, order);
+    attrs.pad_low = permuted(attrs.pad_low, order);
+    attrs.pad_high = permuted(attrs.pad_high, order);
+    ValueId stored = in_layout(node.operands[0], layout);
+    return {b_.emit(ops::reduce_window, {stored}, attrs), layout};
+  }
+
+  /// A window over dimensions 2… of a tensor in N, C, space order.
+  static bool pools_space(const Node& node) {
+    const ReduceWindowAttrs& attrs = node.attrs.as<ReduceWindowAttrs>();
+    if (attrs.window.size() < 3 || attrs.window[0] != 1 || attrs.window[1] != 1) return false;
+    return std::any_of(attrs.window.begin() + 2, attrs.window.end(),
+                       [](int64_t w) { return w > 1; });
+  }
+
+  /// value[n, c, space…] = transpose(stored[n, space…, c], {0, rank - 1, 1, …}).
+  static Ints channels_last(size_t rank) {
+    Ints permutation{0, int64_t(rank) - 1};
+    for (size_t i = 1; i + 1 < rank; ++i) permutation.push_back(int64_t(i));
+    return permutation;
+  }
+
+  Held pool(const Node& node) {
+    return window(node, channels_last(node.type.tensor().shape.size()));
+  }
+
+  Held conv(const Node& node) {
+    ConvAttrs attrs = node.attrs.as<ConvAttrs>();
+    size_t rank = node.type.tensor().shape.size();
+    // The permutation that takes [n, space…, c] storage to the dimension numbers as written.
+    const auto layout_of = [&](int64_t batch, int64_t feature, const Ints& spatial) {
+      Ints permutation(rank);
+      permutation[size_t(batch)] = 0;
+      permutation[size_t(feature)] = int64_t(rank) - 1;
+      for (size_t i = 0; i < spatial.size(); ++i) permutation[size_t(spatial[i])] = int64_t(i) + 1;
+      return permutation;
+    };
+    Ints input = layout_of(attrs.input_batch, attrs.input_feature, attrs.input_spatial);
+    Ints output = layout_of(attrs.output_batch, attrs.output_feature, attrs.output_spatial);
+    attrs.input_batch = attrs.output_batch = 0;
+    attrs.input_feature = attrs.output_feature = int64_t(rank) - 1;
+    for (size_t i = 0; i + 2 < rank; ++i) {
+      attrs.input_spatial[i] = attrs.output_spatial[i] = int64_t(i) + 1;
+    }
+    ValueId x = in_layout(node.operands[0], input);
+    return {b_.emit(ops::conv, {x, as_written(node.operands[1])}, attrs), output};
+  }
+
+  Held plain(const Node& node) {
+    std::vector<ValueId> operands;
+    for (ValueId operand : node.operands) operands.push_back(as_written(operand));
+    return {b_.emit(*node.op, operands, node.attrs), {}};
+  }
+
+  const Function& from_;
+  Builder b_;
+  std::vector<Held> held_;
+};
+
+}  // namespace
+
+Module assign_layout(const Module& module) {
+  Module result = module;
+  for (auto& [name, function] : result.functions) function = Layout(module, function).run();
+  return result;
+}
+
+}  // namespace backcast

@@ -1,0 +1,12 @@
+// Folds scales and shifts by constants into contractions: (conv(x, w) + b) * s + t becomes
+// conv(x, w·s) + (b·s + t). This is what batch normalisation is at inference.
+//   Requires: simplified.  Ensures: the same values to rounding; weights stay constants.
+#pragma once
+
+#include "ir/graph/module.h"
+
+namespace backcast {
+
+Module fold_scale(const Module& module);
+
+}  // namespace backcast

@@ -1,0 +1,60 @@
+#include "passes/graph/inline_calls.h"
+
+#include "ir/graph/builder.h"
+#include "ir/ops/ops.h"
+
+namespace backcast {
+namespace {
+
+constexpr int kMaxDepth = 64;
+
+/// Emits the nodes of `from` with its parameters bound to `arguments`; recursion follows the
+/// nesting of calls, which is shallow.
+ValueId inline_into(Builder& builder, const Module& module, const Function& from,
+                    const std::vector<ValueId>& arguments, const Loc* call, int depth) {
+  if (depth > kMaxDepth) throw CompileError("function " + from.name + " calls itself");
+  std::vector<ValueId> now(from.nodes.size());
+  for (int64_t i = 0; i < from.size(); ++i) {
+    const Node& node = from.node(ValueId(i));
+    ValueId& value = now[static_cast<size_t>(i)];
+    if (node.op == &ops::parameter) {
+      value = arguments[static_cast<size_t>(node.attrs.as<ParameterAttrs>().index)];
+      continue;
+    }
+    std::vector<ValueId> operands;
+    for (ValueId operand : node.operands)
+      operands.push_back(now[static_cast<size_t>(operand.index)]);
+    const Loc& loc = call ? *call : node.loc;
+    const CallAttrs* plain = node.attrs.get_if<CallAttrs>();
+    const CompositeAttrs* composite = node.attrs.get_if<CompositeAttrs>();
+    if (plain || composite) {
+      const Function& callee =
+          module.function(plain ? plain->function.name : composite->function.name);
+      value = inline_into(builder, module, callee, operands, &loc, depth + 1);
+      continue;
+    }
+    builder.set_loc(loc);
+    value = builder.emit(*node.op, operands, node.attrs);
+  }
+  return now[static_cast<size_t>(from.result.index)];
+}
+
+}  // namespace
+
+Module inline_calls(const Module& module) {
+  const Function& main = module.function("main");
+  Module result;
+  result.symbols = module.symbols;
+  Builder builder(module, main.name);
+  std::vector<ValueId> arguments;
+  for (ValueId id : main.params) {
+    const Node& node = main.node(id);
+    builder.set_loc(node.loc);
+    arguments.push_back(builder.parameter(node.attrs.as<ParameterAttrs>().name, node.type));
+  }
+  ValueId value = inline_into(builder, module, main, arguments, nullptr, 0);
+  result.functions["main"] = builder.finish(value, main.result_names);
+  return result;
+}
+
+}  // namespace backcast

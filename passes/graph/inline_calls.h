@@ -1,0 +1,12 @@
+// Replaces calls and composites by the bodies of their functions.
+//   Requires: no recursion between functions.  Ensures: `main` calls nothing; other functions are
+//   gone.
+#pragma once
+
+#include "ir/graph/module.h"
+
+namespace backcast {
+
+Module inline_calls(const Module& module);
+
+}  // namespace backcast

@@ -1,0 +1,159 @@
+#include "passes/graph/simplify.h"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "ir/graph/builder.h"
+#include "ir/graph/evaluator.h"
+#include "ir/ops/ops.h"
+#include "passes/graph/algebra.h"
+
+namespace backcast {
+namespace {
+
+// A folded constant may be larger than what it came from by this much: beyond it, computing is
+// cheaper than flash.
+constexpr int64_t kMaxGrowthBytes = 4096;
+
+int64_t bytes_of(const Type& type) {
+  int64_t total = 0;
+  for (const TensorType& t : flatten(type)) {
+    if (!t.is_static()) return -1;
+    total += t.element_count().constant() * byte_size(t.element);
+  }
+  return total;
+}
+
+class Simplification {
+ public:
+  Simplification(const Module& module, const Function& from)
+      : module_(module), from_(from), builder_(module, from.name) {}
+
+  Function run() {
+    std::vector<char> live = needed();
+    now_.resize(from_.nodes.size());
+    for (int64_t i = 0; i < from_.size(); ++i) {
+      if (live[static_cast<size_t>(i)])
+        now_[static_cast<size_t>(i)] = visit(from_.node(ValueId(i)));
+    }
+    return builder_.finish(now_[static_cast<size_t>(from_.result.index)], from_.result_names);
+  }
+
+ private:
+  std::vector<char> needed() const {
+    std::vector<char> live(from_.nodes.size(), 0);
+    for (ValueId id : from_.params) live[static_cast<size_t>(id.index)] = 1;
+    live[static_cast<size_t>(from_.result.index)] = 1;
+    for (int64_t i = from_.size(); i-- > 0;) {
+      if (!live[static_cast<size_t>(i)]) continue;
+      for (ValueId operand : from_.node(ValueId(i)).operands)
+        live[static_cast<size_t>(operand.index)] = 1;
+    }
+    return live;
+  }
+
+  ValueId visit(const Node& old) {
+    builder_.set_loc(old.loc);
+    if (old.op == &ops::parameter) {
+      return builder_.parameter(old.attrs.as<ParameterAttrs>().name, old.type);
+    }
+    Node node = old;
+    for (ValueId& operand : node.operands) operand = now_[static_cast<size_t>(operand.index)];
+    return improve(node);
+  }
+
+  /// Folds, or applies one rule, or shares. What a rule emits is looked at again in the next round.
+  ValueId improve(const Node& node) {
+    if (std::optional<ValueId> folded = fold(node)) return *folded;
+    if (std::optional<ValueId> better = apply_rules(node)) return *better;
+    return share(node);
+  }
+
+  std::optional<ValueId> apply_rules(const Node& node) {
+    for (const AlgebraicRule& rule : algebraic_rules()) {
+      if (rule.op != node.op) continue;
+      if (std::optional<ValueId> better = rule.apply(builder_, node)) return better;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<ValueId> fold(const Node& node) {
+    if (node.op == &ops::constant || node.op == &ops::tuple || !node.type.is_tensor()) return {};
+    int64_t bytes = bytes_of(node.type), operand_bytes = 0;
+    if (bytes < 0) return {};
+    std::vector<Value> values;
+    for (ValueId operand : node.operands) {
+      const Literal* literal = constant_of(builder_, operand);
+      if (!literal) return {};
+      values.push_back(*literal);
+      operand_bytes += static_cast<int64_t>(literal->bytes().size());
+    }
+    if (mentions_symbols(node.attrs) || bytes > operand_bytes + kMaxGrowthBytes) return {};
+    // A broadcast stays small: lowering reads the original.
+    if (node.op == &ops::broadcast && bytes > 64) return {};
+    Value value = evaluate_node(module_, node, values);
+    return share_constant(value.tensor, node.loc);
+  }
+
+  static bool mentions_symbols(const Attrs& attrs) {
+    for (const AttrField& field : attrs.fields()) {
+      const Dim* dim = std::get_if<Dim>(&field.value);
+      if (dim && !dim->is_constant()) return true;
+      const Dims* dims = std::get_if<Dims>(&field.value);
+      for (size_t i = 0; dims && i < dims->size(); ++i) {
+        if (!(*dims)[i].is_constant()) return true;
+      }
+    }
+    return false;
+  }
+
+  ValueId share_constant(const Literal& value, const Loc& loc) {
+    Node node{&ops::constant, {}, ConstantAttrs{value}, value.type(), loc};
+    return share(node);
+  }
+
+  /// The value of an equal node emitted before, or a new node.
+  ValueId share(const Node& node) {
+    uint64_t hash = std::hash<const void*>()(node.op) ^ node.attrs.hash();
+    for (ValueId operand : node.operands) {
+      hash = hash * 1099511628211ull + static_cast<uint64_t>(operand.index);
+    }
+    for (ValueId candidate : known_[hash]) {
+      const Node& other = builder_.node(candidate);
+      if (other.op == node.op && other.operands == node.operands && other.attrs == node.attrs) {
+        return candidate;
+      }
+    }
+    ValueId id = builder_.emit(*node.op, node.operands, node.attrs);
+    known_[hash].push_back(id);
+    return id;
+  }
+
+  const Module& module_;
+  const Function& from_;
+  Builder builder_;
+  std::vector<ValueId> now_;
+  std::unordered_map<uint64_t, std::vector<ValueId>> known_;
+};
+
+Function simplify_function(const Module& module, Function function) {
+  // Rules open doors for one another; the node count and a few rounds bound the work.
+  for (int round = 0; round < 8; ++round) {
+    Function better = Simplification(module, function).run();
+    bool same = equal(better, function);
+    function = std::move(better);
+    if (same) break;
+  }
+  return function;
+}
+
+}  // namespace
+
+Module simplify(const Module& module) {
+  Module result = module;
+  for (auto& [name, function] : result.functions) function = simplify_function(module, function);
+  return result;
+}
+
+}  // namespace backcast

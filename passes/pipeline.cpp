@@ -1,0 +1,149 @@
+// Read this first: every pass appears here once, in order.
+#include "passes/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "ir/graph/text.h"
+#include "ir/graph/verifier.h"
+#include "ir/loop/text.h"
+#include "ir/loop/verifier.h"
+#include "passes/graph/assign_layout.h"
+#include "passes/graph/fold_scale.h"
+#include "passes/graph/inline_calls.h"
+#include "passes/graph/simplify.h"
+#include "passes/lower/fuse.h"
+#include "passes/lower/lower.h"
+#include "passes/plan/plan_memory.h"
+#include "passes/schedule/schedule.h"
+
+namespace backcast {
+namespace {
+
+loop::Program fuse_pass(const loop::Program& program, const TargetInfo&) { return fuse(program); }
+loop::Program share_pass(const loop::Program& program, const TargetInfo&) {
+  return share_kernels(program);
+}
+
+}  // namespace
+
+const std::vector<GraphPass>& graph_passes() {
+  static const std::vector<GraphPass> passes{
+      // One function without calls, so that every later pass sees all there is.
+      {"inline_calls", inline_calls},
+      // Constants, common subexpressions, algebra.
+      {"simplify", simplify},
+      // Batch normalisation and its like disappear into weights.
+      {"fold_scale", fold_scale},
+      // Channels last; transposes go to where they cancel.
+      {"assign_layout", assign_layout},
+      {"simplify_again", simplify},
+  };
+  return passes;
+}
+
+const std::vector<LoopPass>& loop_passes() {
+  static const std::vector<LoopPass> passes{
+      // Definitions swallow their producers and epilogues: what is left are the kernels.
+      {"fuse", fuse_pass},
+      // Register tiles, vectors, packed constants.
+      {"schedule", schedule},
+      // What the target has no instruction for becomes calls of the math library.
+      {"legalize", legalize},
+      // Equal kernels, one body.
+      {"share_kernels", share_pass},
+      // Every arena buffer gets its place.
+      {"plan_memory", plan_memory},
+  };
+  return passes;
+}
+
+namespace {
+
+class PassRunner {
+ public:
+  PassRunner(const TargetInfo& target, const PipelineOptions& options)
+      : target_(target), options_(options) {}
+
+  PipelineResult run(const Module& module) {
+    check_names();
+    PipelineResult r{module, {}, false};
+    for (const GraphPass& pass : graph_passes()) {
+      timed(pass.name, [&] { r.module = pass.run(r.module); });
+      if (after_graph(pass.name, r.module)) return r;
+    }
+    timed("lower", [&] { r.program = lower(r.module, options_.name); });
+    r.lowered = true;
+    if (after_loop("lower", r.program)) return r;
+    for (const LoopPass& pass : loop_passes()) {
+      timed(pass.name, [&] { r.program = pass.run(r.program, target_); });
+      if (after_loop(pass.name, r.program)) return r;
+    }
+    return r;
+  }
+
+ private:
+  void check_names() const {
+    std::set<std::string> known{"all", "lower"};
+    for (const GraphPass& pass : graph_passes()) known.emplace(pass.name);
+    for (const LoopPass& pass : loop_passes()) known.emplace(pass.name);
+    std::set<std::string> wanted = options_.print_after;
+    if (!options_.stop_after.empty()) wanted.insert(options_.stop_after);
+    for (const std::string& name : wanted) {
+      if (known.count(name)) continue;
+      std::string list;
+      for (const std::string& k : known) list += (list.empty() ? "" : ", ") + k;
+      throw CompileError(fmt::format("unknown pass \"{}\"; the passes are {}", name, list));
+    }
+  }
+
+  template <class F>
+  void timed(std::string_view name, const F& f) {
+    auto begin = std::chrono::steady_clock::now();
+    f();
+    std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - begin;
+    if (options_.timings && options_.log) {
+      *options_.log << fmt::format("{:>16} {:9.2f} ms\n", name, spent.count());
+    }
+  }
+
+  bool wants(std::string_view name) const {
+    return options_.log &&
+           (options_.print_after.count("all") || options_.print_after.count(std::string(name)));
+  }
+
+  bool after_graph(std::string_view name, const Module& module) const {
+    if (options_.verify) verify(module, name);
+    if (options_.round_trip) {
+      Module parsed = parse_module(print(module), print_constants(module));
+      BC_CHECK(equal(parsed, module), "after {}: the printed module parses to another one", name);
+    }
+    if (wants(name)) *options_.log << "// after " << name << "\n" << print(module);
+    return options_.stop_after == name;
+  }
+
+  bool after_loop(std::string_view name, const loop::Program& program) const {
+    if (options_.verify) loop::verify(program, name);
+    if (options_.round_trip) {
+      loop::Program parsed =
+          loop::parse_program(loop::print(program), loop::print_constants(program));
+      BC_CHECK(loop::equal(parsed, program), "after {}: the printed program parses to another one",
+               name);
+    }
+    if (wants(name)) *options_.log << "// after " << name << "\n" << loop::print(program);
+    return options_.stop_after == name;
+  }
+
+  const TargetInfo& target_;
+  const PipelineOptions& options_;
+};
+
+}  // namespace
+
+PipelineResult run_pipeline(const Module& module, const TargetInfo& target,
+                            const PipelineOptions& options) {
+  return PassRunner(target, options).run(module);
+}
+
+}  // namespace backcast

@@ -1,0 +1,55 @@
+// Runs passes in order: verifies after each, prints and stops where asked, times.
+#pragma once
+
+#include <functional>
+#include <ostream>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph/module.h"
+#include "ir/loop/program.h"
+#include "ir/target/target_info.h"
+
+namespace backcast {
+
+struct PipelineOptions {
+  std::string name = "model";         // of the library: a C identifier
+  std::set<std::string> print_after;  // pass names, or "all"
+  std::string stop_after;             // a pass name; empty: run to the end
+  bool verify = true;
+  bool round_trip = false;      // also check parse(print(m)) == m after every pass
+  std::ostream* log = nullptr;  // where print_after and timings go
+  bool timings = false;
+};
+
+/// What is there after the last pass that ran: graph IR until lowering, a program from then on.
+struct PipelineResult {
+  Module module;
+  loop::Program program;
+  bool lowered = false;
+};
+
+using GraphPassFunction = Module (*)(const Module&);
+using LoopPassFunction = loop::Program (*)(const loop::Program&, const TargetInfo&);
+
+struct GraphPass {
+  std::string_view name;
+  GraphPassFunction run;
+};
+struct LoopPass {
+  std::string_view name;
+  LoopPassFunction run;
+};
+
+/// Every pass, in the order in which compilation runs them; `lower` stands between the two lists.
+const std::vector<GraphPass>& graph_passes();
+const std::vector<LoopPass>& loop_passes();
+
+/// Graph IR with a function `main` → a program ready for an emitter. CompileError for what cannot
+/// be compiled and for a pass name that does not exist.
+PipelineResult run_pipeline(const Module& module, const TargetInfo& target,
+                            const PipelineOptions& options);
+
+}  // namespace backcast
