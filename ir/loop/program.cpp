@@ -1,0 +1,39 @@
+// Sizes and views of buffers.
+#include "ir/loop/program.h"
+
+#include <algorithm>
+
+#include "ir/graph/error.h"
+
+namespace backcast::loop {
+
+int64_t Program::storage_bytes(BufferId id) const {
+  const Buffer& b = buffer(id);
+  // The largest product, which need not be the product of the largest extents.
+  Dim count = 1;
+  for (const Dim& extent : b.shape) count = count * extent;
+  int64_t largest = 1;
+  for (const Dim& extent : b.shape) {
+    const int64_t most = extent.range(symbols).max;
+    if (__builtin_mul_overflow(largest, most, &largest)) largest = INT64_MAX;
+  }
+  const int64_t elements = std::min(largest, count.range(symbols).max);
+  int64_t bytes = 0;
+  if (elements == INT64_MAX || __builtin_mul_overflow(elements, byte_size(b.element), &bytes)) {
+    throw CompileError(b.loc, "buffer " + b.name + " has no bound; give its symbols ranges");
+  }
+  return bytes;
+}
+
+BufferId Program::owner(BufferId id) const {
+  // A chain of views is at most as long as there are buffers.
+  for (size_t steps = 0; steps <= buffers.size(); ++steps) {
+    const int32_t next = buffer(id).view_of;
+    if (next < 0) return id;
+    id = next;
+  }
+  BC_CHECK(false, "buffer {} is a view of itself", buffer(id).name);
+  return id;
+}
+
+}  // namespace backcast::loop
