@@ -1,0 +1,56 @@
+// backcast compile MODEL.onnx -o DIR
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+
+#include "driver/commands.h"
+#include "driver/compiler.h"
+
+namespace backcast {
+namespace {
+
+struct Options {
+  CompileRequest request;
+  std::vector<std::string> dims, print_after;
+  std::string output = ".", emit = "lib";
+};
+
+int run(Options& o) {
+  Emit emit = parse_emit(o.emit);
+  o.request.dims = parse_dims(o.dims);
+  o.request.pipeline.print_after.insert(o.print_after.begin(), o.print_after.end());
+  o.request.pipeline.log = &std::cerr;
+  CompiledModel model = compile_model(o.request);
+  for (const std::string& note : model.imported.notes) {
+    fmt::print(stderr, "{}: note: {}\n", model.model_file, note);
+  }
+  if (!o.request.pipeline.stop_after.empty() && emit != Emit::ir) {
+    throw CompileError("--stop-after needs --emit ir: what is there is no library yet");
+  }
+  Files files = emit_files(model, emit);
+  write_files(o.output, files);
+  auto report = files.find(model.abi.prefix + ".report.txt");
+  if (report != files.end()) fmt::print("{}", report->second);
+  for (const auto& [name, bytes] : files) fmt::print("{}/{}\n", o.output, name);
+  return 0;
+}
+
+}  // namespace
+
+Action add_compile(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  app.add_option("model", o->request.model, "ONNX model")->required();
+  app.add_option("-o,--output", o->output, "folder for the files")->capture_default_str();
+  app.add_option("--name", o->request.name,
+                 "prefix of every symbol; default: the model's file name");
+  app.add_option("--target", o->request.target, "see `inspect --targets`")->capture_default_str();
+  app.add_option("--emit", o->emit, "lib, c, obj, llvm or ir")->capture_default_str();
+  app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
+  app.add_option("--print-after", o->print_after, "print the IR after these passes (or all)");
+  app.add_option("--stop-after", o->request.pipeline.stop_after, "end after this pass (--emit ir)");
+  app.add_flag("--timings", o->request.pipeline.timings, "print what each pass took");
+  return [o] { return run(*o); };
+}
+
+}  // namespace backcast

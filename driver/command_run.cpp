@@ -1,0 +1,84 @@
+// backcast run MODEL.onnx --input x.npy -o DIR: just-in-time on this machine.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "backend/llvm/jit.h"
+#include "driver/commands.h"
+#include "driver/compiler.h"
+#include "driver/device.h"
+#include "driver/npy.h"
+#include "frontend/onnx_tensors.h"
+
+namespace backcast {
+namespace {
+
+struct Options {
+  CompileRequest request;
+  std::vector<std::string> dims, inputs;
+  std::string output;
+  bool pb = false;
+};
+
+/// `--input name=file` goes to the input of that name, `--input file` to the next in order.
+std::vector<Literal> read_inputs(const std::vector<std::string>& words,
+                                 const std::vector<std::string>& names) {
+  std::vector<Literal> inputs(names.size());
+  std::vector<char> given(names.size(), 0);
+  size_t next = 0;
+  for (const std::string& word : words) {
+    size_t equals = word.find('='), at = names.size();
+    for (size_t i = 0; equals != std::string::npos && i < names.size(); ++i) {
+      if (names[i] == word.substr(0, equals)) at = i;
+    }
+    std::string path = at < names.size() ? word.substr(equals + 1) : word;
+    if (at == names.size()) at = next++;
+    if (at >= names.size()) {
+      throw CompileError(fmt::format("--input {}: the model has {} inputs", word, names.size()));
+    }
+    inputs[at] = read_tensor(path);
+    given[at] = 1;
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!given[i])
+      throw CompileError(
+          fmt::format("input \"{}\" is missing: --input {}=FILE.npy", names[i], names[i]));
+  }
+  return inputs;
+}
+
+int run(Options& o) {
+  o.request.dims = parse_dims(o.dims);
+  CompiledModel model = compile_model(o.request);
+  std::vector<Literal> inputs = read_inputs(o.inputs, model.imported.input_names);
+  SymbolValues sizes = sizes_for(model.result.program, inputs);
+  CompiledProgram program(model.result.program, model.target);
+  std::vector<Literal> outputs = program.run("run", inputs, sizes);
+  Files files;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::string& name = model.imported.output_names[i];
+    fmt::print("{}: {}", name, to_string(outputs[i].type()));
+    for (int64_t k = 0; k < std::min<int64_t>(outputs[i].element_count(), 10); ++k) {
+      fmt::print("{}{}", k ? " " : " = ", outputs[i].as_double(k));
+    }
+    fmt::print("{}\n", outputs[i].element_count() > 10 ? " …" : "");
+    files[sanitize(name) + (o.pb ? ".pb" : ".npy")] =
+        o.pb ? tensor_pb_bytes(name, outputs[i]) : npy_bytes(outputs[i]);
+  }
+  if (!o.output.empty()) write_files(o.output, files);
+  return 0;
+}
+
+}  // namespace
+
+Action add_run(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  app.add_option("model", o->request.model, "ONNX model")->required();
+  app.add_option("--input", o->inputs, "FILE or NAME=FILE, .npy or .pb, in the model's order");
+  app.add_option("-o,--output", o->output, "folder for the outputs");
+  app.add_flag("--pb", o->pb, "write ONNX .pb tensors instead of .npy");
+  app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
+  return [o] { return run(*o); };
+}
+
+}  // namespace backcast

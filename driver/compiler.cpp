@@ -1,0 +1,207 @@
+#include "driver/compiler.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "backend/c/emit.h"
+#include "backend/library/header.h"
+#include "backend/library/report.h"
+#include "backend/llvm/archive.h"
+#include "backend/llvm/emit.h"
+#include "backend/llvm/host.h"
+#include "ir/graph/text.h"
+#include "ir/loop/text.h"
+
+namespace backcast {
+
+namespace fs = std::filesystem;
+
+Emit parse_emit(const std::string& word) {
+  static const std::map<std::string, Emit> words{{"lib", Emit::lib},
+                                                 {"c", Emit::c},
+                                                 {"obj", Emit::obj},
+                                                 {"llvm", Emit::llvm},
+                                                 {"ir", Emit::ir}};
+  auto found = words.find(word);
+  if (found != words.end()) return found->second;
+  throw CompileError("--emit " + word + ": choose one of lib, c, obj, llvm, ir");
+}
+
+TargetInfo resolve_target(const std::string& name) {
+  if (name == "native") return host_target();
+  return *find_target(name);
+}
+
+namespace {
+
+int64_t parse_size(std::string_view text, const std::string& word) {
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
+    throw CompileError("--dim " + word + ": expected NAME=SIZE or NAME=MIN..MAX");
+  }
+  return value;
+}
+
+}  // namespace
+
+std::map<std::string, DimRange> parse_dims(const std::vector<std::string>& words) {
+  std::map<std::string, DimRange> result;
+  for (const std::string& word : words) {
+    size_t equals = word.find('=');
+    if (equals == std::string::npos || equals == 0) parse_size("", word);
+    std::string_view value = std::string_view(word).substr(equals + 1);
+    size_t dots = value.find("..");
+    DimRange range;
+    if (dots == std::string_view::npos) {
+      range.min = range.max = parse_size(value, word);
+    } else {
+      range.min = parse_size(value.substr(0, dots), word);
+      range.max = parse_size(value.substr(dots + 2), word);
+    }
+    if (range.min > range.max) throw CompileError("--dim " + word + ": the range is empty");
+    result[word.substr(0, equals)] = range;
+  }
+  return result;
+}
+
+std::string library_name(const std::string& wish, const std::string& model_path) {
+  std::string stem = fs::path(model_path).stem().string();
+  // A file called model.onnx is named after its folder.
+  if (stem == "model") {
+    std::string folder = fs::absolute(model_path).parent_path().filename().string();
+    if (!folder.empty()) stem = folder;
+  }
+  std::string name = Identifiers().make(wish.empty() ? stem : wish);
+  if (!wish.empty() && name != wish) {
+    throw CompileError("--name " + wish + ": not a C identifier; \"" + name + "\" would be one");
+  }
+  return name;
+}
+
+CompiledModel compile_model(const CompileRequest& request) {
+  CompiledModel model;
+  model.target = resolve_target(request.target);
+  model.model_file = fs::path(request.model).filename().string();
+  PipelineOptions options = request.pipeline;
+  options.name = library_name(request.name, request.model);
+  try {
+    ImportOptions import_options;
+    import_options.dims = request.dims;
+    model.imported = import_model(request.model, import_options);
+    model.result = run_pipeline(model.imported.module, model.target, options);
+    if (model.result.lowered) model.abi = abi_of(model.result.program);
+  } catch (const CompileError& error) {
+    std::string text = error.what(), out;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      bool named = line.rfind(model.model_file, 0) == 0 || line.rfind(request.model, 0) == 0;
+      out += (out.empty() ? "" : "\n") + (named ? line : model.model_file + ": " + line);
+    }
+    throw CompileError(out);
+  }
+  return model;
+}
+
+Files emit_files(const CompiledModel& model, Emit emit) {
+  Files files;
+  const std::string& name = model.abi.prefix;
+  const loop::Program& program = model.result.program;
+  if (emit == Emit::ir) {
+    std::string text_name =
+        model.result.lowered ? program.name : library_name("", model.model_file);
+    if (model.result.lowered) {
+      files[text_name + ".ir"] = loop::print(program);
+      files[text_name + ".constants"] = loop::print_constants(program);
+    } else {
+      PrintOptions options;
+      options.side_file = text_name + ".constants";
+      files[text_name + ".ir"] = print(model.result.module, options);
+      files[text_name + ".constants"] = print_constants(model.result.module, options);
+    }
+    return files;
+  }
+  if (emit == Emit::llvm) {
+    files[name + ".ll"] = emit_llvm_text(program, model.target);
+    return files;
+  }
+  HeaderOptions header;
+  header.model_file = model.model_file;
+  header.target = model.target.name;
+  header.version = BACKCAST_VERSION;
+  ReportOptions report;
+  report.model_file = header.model_file;
+  report.target = header.target;
+  if (emit == Emit::c) {
+    COptions options;
+    options.header = header;
+    CSource source = emit_c(program, model.target, options);
+    files[name + ".c"] = source.source;
+    files[name + ".h"] = source.header;
+    if (!source.constants_bin.empty()) files[source.constants_name] = source.constants_bin;
+    report.stack_bytes = source.stack_bytes;
+  } else {
+    ObjectFile object = emit_object(program, model.target);
+    header.stack_bytes = object.stack_bytes;
+    report.stack_bytes = object.stack_bytes;
+    report.object_bytes = static_cast<int64_t>(object.bytes.size());
+    files[name + ".h"] = header_text(model.abi, header);
+    if (emit == Emit::obj) {
+      files[name + ".o"] = object.bytes;
+    } else {
+      files["lib" + name + ".a"] = write_archive({{name + ".o", object.bytes}});
+    }
+  }
+  Report made = make_report(program, model.abi, report);
+  files[name + ".report.txt"] = made.text;
+  files[name + ".report.json"] = made.json;
+  return files;
+}
+
+void write_files(const std::string& folder, const Files& files) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error || !fs::is_directory(folder)) {
+    throw CompileError(fmt::format("{}: cannot make the output folder ({})", folder,
+                                   error ? error.message() : "it is a file"));
+  }
+  std::vector<std::pair<fs::path, fs::path>> written;  // temporary, final
+  const auto discard = [&] {
+    for (const auto& [temporary, path] : written) fs::remove(temporary, error);
+  };
+  for (const auto& [name, bytes] : files) {
+    fs::path path = fs::path(folder) / name;
+    fs::path temporary = fs::path(folder) / ("." + name + ".partial");
+    written.emplace_back(temporary, path);
+    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    out.close();
+    if (!out) {
+      discard();
+      throw CompileError(fmt::format("{}: cannot write ({})", path.string(),
+                                     std::generic_category().message(errno)));
+    }
+  }
+  for (const auto& [temporary, path] : written) {
+    fs::rename(temporary, path, error);
+    if (error) {
+      std::string why = error.message();
+      discard();
+      throw CompileError(fmt::format("{}: cannot write ({})", path.string(), why));
+    }
+  }
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in || fs::is_directory(path)) throw CompileError(path + ": cannot be read");
+  std::ostringstream bytes;
+  bytes << in.rdbuf();
+  return bytes.str();
+}
+
+}  // namespace backcast

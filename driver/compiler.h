@@ -1,0 +1,59 @@
+// The way of the data in one place: model file → imported module → program → files.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backend/library/abi.h"
+#include "frontend/import.h"
+#include "ir/loop/program.h"
+#include "ir/target/target_info.h"
+#include "passes/pipeline.h"
+
+namespace backcast {
+
+enum class Emit { lib, c, obj, llvm, ir };
+/// CompileError for an unknown word.
+Emit parse_emit(const std::string& word);
+
+/// A row of the table, or the host for "native". CompileError listing the names.
+TargetInfo resolve_target(const std::string& name);
+
+/// `N=8`, `N=1..8`. CompileError for anything else.
+std::map<std::string, DimRange> parse_dims(const std::vector<std::string>& words);
+
+struct CompileRequest {
+  std::string model;  // path
+  std::string name;   // of the library; empty: from the file's name
+  std::string target = "native";
+  std::map<std::string, DimRange> dims;
+  PipelineOptions pipeline;
+};
+
+struct CompiledModel {
+  ImportedModel imported;
+  TargetInfo target;
+  PipelineResult result;
+  Abi abi;
+  std::string model_file;  // without folders
+};
+
+/// CompileError, with the file's name in front, for whatever the user has to mend.
+CompiledModel compile_model(const CompileRequest& request);
+
+/// A C identifier from a wish or, when that is empty, from the model's file name. CompileError when
+/// a wish is none.
+std::string library_name(const std::string& wish, const std::string& model_path);
+
+/// Name → bytes of every file that an emission consists of.
+using Files = std::map<std::string, std::string>;
+Files emit_files(const CompiledModel& model, Emit emit);
+
+/// Writes all files or none: each goes to a temporary neighbour first. Creates the folder.
+/// CompileError when the folder cannot be made or written.
+void write_files(const std::string& folder, const Files& files);
+
+std::string read_file(const std::string& path);  // CompileError
+
+}  // namespace backcast

@@ -1,0 +1,350 @@
+#include "driver/device.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+
+#include "driver/harness/harness.h"
+#include "driver/subprocess.h"
+#include "ir/graph/evaluator.h"
+
+namespace backcast {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Where the harness' sources are: beside an installed program, or in the source tree.
+fs::path harness_folder() {
+  std::error_code error;
+  fs::path self = fs::read_symlink("/proc/self/exe", error);
+  fs::path installed = self.parent_path().parent_path() / "share/backcast/harness";
+  return fs::exists(installed / "harness.c") ? installed : fs::path(BACKCAST_SOURCE_HARNESS);
+}
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> result;
+  for (std::string word; in >> word;) result.push_back(word);
+  return result;
+}
+
+/// A temporary folder that goes with the object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string path = (fs::temp_directory_path() / "backcast-XXXXXX").string();
+    if (!mkdtemp(path.data())) throw CompileError("no temporary folder can be made");
+    path_ = path;
+  }
+  ~TemporaryFolder() {
+    std::error_code error;
+    fs::remove_all(path_, error);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+int64_t max_bytes(const TensorField& field) {
+  return field.max_elements * byte_size(field.element);
+}
+
+/// The C table of cases for the harness (harness.h).
+std::string table_text(const std::vector<const CompiledModel*>& models) {
+  std::string text = "#include \"harness.h\"\n";
+  for (const CompiledModel* m : models) text += fmt::format("#include \"{}.h\"\n", m->abi.prefix);
+  std::string cases = "const harness_case harness_cases[] = {\n";
+  for (const CompiledModel* m : models) {
+    const EntryAbi& entry = m->abi.entries.front();
+    const std::string& symbol = entry.symbol;
+    const auto sizes = [&](const std::string& what, const std::vector<TensorField>& fields) {
+      text += fmt::format("static const size_t {}_{}[] = {{", symbol, what);
+      for (const TensorField& field : fields) text += fmt::format("{}u, ", max_bytes(field));
+      text += "0};\n";
+    };
+    sizes("in_bytes", entry.inputs);
+    sizes("out_bytes", entry.outputs);
+    text += fmt::format(
+        "static int32_t {0}_thunk(const void *const *i, void *const *o, const int64_t *d, void "
+        "*arena,"
+        " size_t bytes) {{\n  {0}_inputs in;\n  {0}_outputs out;\n  bc_status status;\n"
+        "  (void)i; (void)o; (void)d;\n",
+        symbol);
+    if (entry.inputs.empty() && entry.sizes.empty()) text += "  in.reserved = 0;\n";
+    if (entry.outputs.empty()) text += "  out.reserved = 0;\n";
+    for (size_t k = 0; k < entry.sizes.size(); ++k) {
+      text += fmt::format("  in.{} = d[{}];\n", entry.sizes[k].identifier, k);
+    }
+    for (size_t k = 0; k < entry.inputs.size(); ++k) {
+      text += fmt::format("  in.{} = i[{}];\n", entry.inputs[k].identifier, k);
+    }
+    for (size_t k = 0; k < entry.outputs.size(); ++k) {
+      text += fmt::format("  out.{} = o[{}];\n", entry.outputs[k].identifier, k);
+    }
+    text += fmt::format(
+        "  HARNESS_CALL(status, {}(&in, &out, arena, bytes, 0));\n  return status;\n}}\n", symbol);
+    cases += fmt::format(
+        "  {{\"{0}\", {0}_thunk, {1}u, {2}u, 8u, {3}_STACK_BYTES, {4}u, {5}u, {0}_in_bytes, {6}u, "
+        "{0}_out_bytes}},\n",
+        symbol, m->abi.arena_bytes, m->abi.arena_alignment, m->abi.macro_prefix, entry.sizes.size(),
+        entry.inputs.size(), entry.outputs.size());
+  }
+  return text + cases + "};\nconst size_t harness_case_count = " + std::to_string(models.size()) +
+         ";\n";
+}
+
+template <class T>
+void append(std::string& bytes, const T& value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+/// Reads plain values off a byte string.
+class Reader {
+ public:
+  explicit Reader(const std::string& bytes) : bytes_(bytes) {}
+  template <class T>
+  T take() {
+    T value;
+    std::memcpy(&value, take_bytes(sizeof(T)), sizeof(T));
+    return value;
+  }
+  const char* take_bytes(size_t n) {
+    if (bytes_.size() - at_ < n) throw InternalError("the device's answer is too short");
+    at_ += n;
+    return bytes_.data() + at_ - n;
+  }
+  bool done() const { return at_ == bytes_.size(); }
+
+ private:
+  const std::string& bytes_;
+  size_t at_ = 0;
+};
+
+std::string findings_of(uint32_t flags) {
+  static const std::pair<uint32_t, const char*> names[] = {
+      {HARNESS_OUTPUT_OVERRUN, "wrote outside an output"},
+      {HARNESS_ARENA_OVERRUN, "wrote outside the arena"},
+      {HARNESS_INPUT_CHANGED, "changed an input"},
+      {HARNESS_STACK_BOUND, "took more stack than promised"},
+  };
+  std::string text;
+  for (const auto& [flag, name] : names) {
+    if (flags & flag) text += (text.empty() ? "" : ", ") + std::string(name);
+  }
+  return text;
+}
+
+}  // namespace
+
+SymbolValues sizes_for(const loop::Program& program, const std::vector<Literal>& inputs) {
+  const loop::EntryPoint& entry = program.entries.front();
+  SymbolValues values;
+  for (size_t i = 0; i < entry.inputs.size(); ++i) {
+    const loop::Buffer& buffer = program.buffer(entry.inputs[i]);
+    TensorType type{buffer.element, buffer.shape};
+    if (i >= inputs.size() || inputs[i].element() != type.element ||
+        !bind_symbols(type, inputs[i].shape(), values)) {
+      throw CompileError(
+          fmt::format("input \"{}\" is {}, but {} was given", buffer.name, to_string(type),
+                      i < inputs.size() ? to_string(inputs[i].type()) : std::string("nothing")));
+    }
+  }
+  for (const auto& [name, range] : program.symbols) {
+    auto found = values.find(name);
+    if (found == values.end()) values[name] = range.min;
+  }
+  return values;
+}
+
+struct DeviceImage::Impl {
+  TemporaryFolder folder;
+  TargetInfo target;
+  std::vector<const CompiledModel*> models;
+
+  void check(const std::vector<std::string>& command, const char* what) const {
+    if (!program_exists(command[0])) {
+      throw CompileError(
+          fmt::format("{} is needed to run target {} here; install it", command[0], target.name));
+    }
+    SubprocessResult result = run_subprocess(command, folder.path().string(), 600);
+    if (result.status != 0) {
+      throw InternalError(fmt::format("{} failed with status {}:\n{}", what, result.status,
+                                      result.output.substr(0, 4000)));
+    }
+  }
+
+  bool bare() const { return target.runner == Runner::qemu_system; }
+  std::string compiler() const {
+    return target.runner == Runner::native || target.cross_compiler.empty() ? "cc"
+                                                                            : target.cross_compiler;
+  }
+
+  void build(Emit emit) {
+    Files files;
+    std::vector<std::string> link;
+    for (const CompiledModel* model : models) {
+      for (auto& [name, bytes] : emit_files(*model, emit)) files[name] = bytes;
+      const std::string& prefix = model->abi.prefix;
+      link.push_back(emit == Emit::c ? prefix + ".o" : "lib" + prefix + ".a");
+    }
+    files["table.c"] = table_text(models);
+    write_files(folder.path().string(), files);
+    std::vector<std::string> flags = words(target.compiler_flags);
+    if (emit == Emit::c) {
+      for (const CompiledModel* model : models) {
+        std::vector<std::string> command{compiler(), "-std=c11", "-O2"};
+        command.insert(command.end(), flags.begin(), flags.end());
+        const std::string& prefix = model->abi.prefix;
+        for (const std::string& word :
+             {std::string("-c"), prefix + ".c", std::string("-o"), prefix + ".o"}) {
+          command.push_back(word);
+        }
+        check(command, "compiling the generated C");
+      }
+    }
+    check(link_command(flags, link), "linking the generated library with the harness");
+  }
+
+  std::vector<std::string> link_command(const std::vector<std::string>& flags,
+                                        const std::vector<std::string>& libraries) const {
+    fs::path h = harness_folder();
+    std::vector<std::string> command{compiler(), "-std=gnu11", "-O2"};
+    command.insert(command.end(), flags.begin(), flags.end());
+    std::vector<std::string> sources{"harness.c"};
+    if (bare()) {
+      command.push_back("-ffreestanding");
+      for (const char* name :
+           {"harness_io_semihosting.c", "harness_memory.c", "startup_cortex_m.c"}) {
+        sources.push_back(name);
+      }
+    } else {
+      sources.push_back("harness_io_posix.c");
+    }
+    command.push_back("-I" + h.string());
+    command.push_back("-I.");
+    command.push_back("table.c");
+    for (const std::string& source : sources) command.push_back((h / source).string());
+    command.insert(command.end(), libraries.begin(), libraries.end());
+    command.push_back("-o");
+    command.push_back("harness");
+    if (bare()) {
+      for (const std::string& word :
+           {std::string("-nostdlib"), std::string("-nostartfiles"), "-L" + h.string(),
+            std::string("-T"), target.qemu + ".ld", std::string("-lgcc"),
+            std::string("-Wl,--no-enum-size-warning")}) {
+        command.push_back(word);
+      }
+    } else if (target.runner == Runner::qemu_user) {
+      command.push_back("-static");
+    }
+    return command;
+  }
+
+  std::vector<std::string> run_command() const {
+    if (bare()) {
+      return {"qemu-system-arm",
+              "-M",
+              target.qemu,
+              "-nodefaults",
+              "-display",
+              "none",
+              "-nic",
+              "user,restrict=on",
+              "-chardev",
+              "stdio,id=console,signal=off",
+              "-semihosting-config",
+              "enable=on,target=native,chardev=console,arg=harness,arg=request,arg=response",
+              "-kernel",
+              "harness"};
+    }
+    if (target.runner == Runner::qemu_user) {
+      std::vector<std::string> command{target.qemu};
+      if (!target.qemu_cpu.empty()) {
+        command.push_back("-cpu");
+        command.push_back(target.qemu_cpu);
+      }
+      for (const char* word : {"./harness", "request", "response"}) command.push_back(word);
+      return command;
+    }
+    return {"./harness", "request", "response"};
+  }
+};
+
+DeviceImage::DeviceImage(const std::vector<const CompiledModel*>& models, Emit emit)
+    : impl_(std::make_unique<Impl>()) {
+  BC_CHECK(!models.empty(), "an image without models");
+  impl_->target = models.front()->target;
+  impl_->models = models;
+  if (impl_->target.runner == Runner::none) {
+    throw CompileError(
+        fmt::format("target {} can be compiled for but not run here", impl_->target.name));
+  }
+  impl_->build(emit);
+}
+
+DeviceImage::~DeviceImage() = default;
+
+int64_t DeviceImage::image_bytes() const {
+  return static_cast<int64_t>(fs::file_size(impl_->folder.path() / "harness"));
+}
+
+std::vector<DeviceReply> DeviceImage::run(const std::vector<DeviceCall>& calls) const {
+  std::string request;
+  append(request, harness_request{HARNESS_MAGIC, HARNESS_VERSION, uint32_t(calls.size()), 0});
+  std::vector<SymbolValues> sizes;
+  for (const DeviceCall& call : calls) {
+    const CompiledModel& model = *impl_->models[call.model];
+    const EntryAbi& entry = model.abi.entries.front();
+    sizes.push_back(sizes_for(model.result.program, call.inputs));
+    append(request,
+           harness_order{uint32_t(call.model), uint32_t(entry.sizes.size()),
+                         uint32_t(call.inputs.size()), call.fill, HARNESS_CASE_ARENA, 0, 0});
+    for (const SizeField& field : entry.sizes) append(request, sizes.back().at(field.symbol));
+    for (const Literal& input : call.inputs) {
+      append(request, static_cast<uint64_t>(input.bytes().size()));
+      request.append(reinterpret_cast<const char*>(input.bytes().data()), input.bytes().size());
+    }
+  }
+  write_files(impl_->folder.path().string(), {{"request", request}});
+  std::vector<std::string> command = impl_->run_command();
+  if (!program_exists(command[0])) {
+    throw CompileError(command[0] + " is needed to run target " + impl_->target.name + " here");
+  }
+  SubprocessResult result = run_subprocess(command, impl_->folder.path().string(), 900);
+  if (result.status != 0) {
+    throw InternalError(fmt::format("the program for {} ended with status {}: {}",
+                                    impl_->target.name, result.status, result.output));
+  }
+  std::string response = read_file((impl_->folder.path() / "response").string());
+  Reader reader(response);
+  std::vector<DeviceReply> replies;
+  for (size_t c = 0; c < calls.size(); ++c) {
+    const loop::Program& program = impl_->models[calls[c].model]->result.program;
+    harness_reply head = reader.take<harness_reply>();
+    DeviceReply reply{head.status, {}, int64_t(head.stack_bytes), findings_of(head.flags)};
+    for (loop::BufferId id : program.entries.front().outputs) {
+      uint64_t held = reader.take<uint64_t>();
+      const char* bytes = reader.take_bytes(held);
+      const loop::Buffer& buffer = program.buffer(id);
+      std::vector<int64_t> shape;
+      int64_t count = 1;
+      for (const Dim& dim : buffer.shape) {
+        shape.push_back(dim.evaluate(sizes[c]));
+        count *= shape.back();
+      }
+      size_t live = static_cast<size_t>(count * byte_size(buffer.element));
+      if (live > held) throw InternalError("the device's answer is too short");
+      const std::byte* data = reinterpret_cast<const std::byte*>(bytes);
+      reply.outputs.emplace_back(buffer.element, shape, std::vector<std::byte>(data, data + live));
+    }
+    replies.push_back(std::move(reply));
+  }
+  return replies;
+}
+
+}  // namespace backcast
