@@ -30,8 +30,7 @@ constexpr std::string_view kReserved[] = {
     "reserved"};
 
 bool is_reserved(std::string_view word) {
-  return std::find(std::begin(kReserved), std::end(kReserved), word) != std::end(kReserved) ||
-         word.starts_with("BC_") || word.starts_with("bc_");
+  return std::find(std::begin(kReserved), std::end(kReserved), word) != std::end(kReserved);
 }
 
 int64_t max_elements(const loop::Program& program, loop::BufferId id) {
@@ -226,7 +225,8 @@ std::string sanitize(std::string_view text) {
     const bool valid = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     result += valid ? c : '_';
   }
-  if (result.empty() || result[0] == '_' || (result[0] >= '0' && result[0] <= '9')) {
+  if (result.empty() || result[0] == '_' || (result[0] >= '0' && result[0] <= '9') ||
+      result.starts_with("bc_") || result.starts_with("BC_")) {
     result = "x" + result;
   }
   return result;
@@ -243,8 +243,11 @@ std::string upper_case(std::string_view text) {
 std::string Identifiers::make(std::string_view text) {
   const std::string base = sanitize(text);
   std::string name = base;
-  for (int64_t number = 2; is_reserved(name) || taken_.contains(name); ++number) {
-    name = fmt::format("{}_{}", base, number);
+  if (is_reserved(name) || taken_.contains(name)) {
+    int64_t& number = last_.try_emplace(base, 1).first->second;
+    do {
+      name = fmt::format("{}_{}", base, ++number);
+    } while (taken_.contains(name));
   }
   taken_.insert(name);
   return name;

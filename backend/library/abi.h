@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -114,10 +115,11 @@ class Identifiers {
 
  private:
   std::set<std::string> taken_;
+  std::map<std::string, int64_t> last_;  // number given to a base name
 };
 
-/// `text` with every character that C identifiers lack replaced by '_'; "x" in front of a digit or
-/// an underscore; not checked against keywords.
+/// `text` with every character that C identifiers lack replaced by '_'; "x" in front of a digit, an
+/// underscore or `bc_`; not checked against keywords.
 std::string sanitize(std::string_view text);
 std::string upper_case(std::string_view text);
 

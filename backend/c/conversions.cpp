@@ -1,0 +1,211 @@
+// Casts, bit casts, broadcasts, shuffles, lane reductions, memory (operations.h).
+#include "backend/c/operations.h"
+#include "ir/graph/error.h"
+
+namespace backcast::c_backend {
+
+using loop::Op;
+using loop::Scalar;
+using loop::Type;
+
+namespace {
+
+std::string lanes_list(const std::vector<std::string>& lanes) {
+  std::string list;
+  for (const std::string& lane : lanes) list += (list.empty() ? "" : ", ") + lane;
+  return list;
+}
+
+/// `(f32x4){a[0], a[1], …}`
+Text vector_literal(Prelude& prelude, Type type, const std::vector<std::string>& lanes,
+                    int mask_bits) {
+  Text result = {fmt::format("({}){{{}}}", prelude.type(type, mask_bits), lanes_list(lanes))};
+  result.mask_bits = mask_bits;
+  return result;
+}
+
+}  // namespace
+
+Text cast_text(Prelude& prelude, Type from, Type to, const Text& a) {
+  if (from == to) return a;
+  for (const Type& type : {from, to}) {
+    BC_CHECK(type.scalar != Scalar::f16 && type.scalar != Scalar::bf16,
+             "a cast from {} to {} must have been legalised", from.to_string(), to.to_string());
+  }
+  if (!from.is_vector()) {
+    if (to.scalar == Scalar::boolean) return {fmt::format("{} != 0", a.at(kUnary)), kLoose};
+    Text result = {fmt::format("({}){}", prelude.type(to), a.at(kUnary)), kUnary};
+    return result;
+  }
+  const int32_t lanes = from.lanes;
+  if (to.scalar == Scalar::boolean) {
+    const int bits = prelude.bits(from.scalar);
+    const Text zero = broadcast_text(prelude, from, {"0"});
+    Text result = {
+        fmt::format("({})({} != {})", prelude.mask_type(bits, lanes), a.at(kUnary), zero.text),
+        kUnary};
+    result.mask_bits = bits;
+    return result;
+  }
+  const std::string value = from.scalar == Scalar::boolean ? "-" + a.at(kPostfix) : a.text;
+  return {fmt::format("__builtin_convertvector({}, {})", value, prelude.type(to))};
+}
+
+Text bitcast_text(Prelude& prelude, Type from, Type to, const Text& a) {
+  const std::string from_type = prelude.type(from), to_type = prelude.type(to);
+  if (from_type == to_type) return a;
+  const bool same_shape = from.is_vector() && to.is_vector();
+  const bool integers = !from.is_vector() && !to.is_vector() && loop::is_integer(from.scalar) &&
+                        loop::is_integer(to.scalar);
+  if (same_shape || integers) return {fmt::format("({}){}", to_type, a.at(kUnary)), kUnary};
+  const std::string name = fmt::format("bits_{}_{}", prelude.tag(to), prelude.tag(from));
+  prelude.helper(name, [&] {
+    return inline_function(to_type, name, from_type + " a") +
+           fmt::format(" {{\n  {} r;\n  __builtin_memcpy(&r, &a, sizeof r);\n  return r;\n}}\n",
+                       to_type);
+  });
+  return {fmt::format("{}({})", name, a.text)};
+}
+
+Text broadcast_text(Prelude& prelude, Type to, const Text& a) {
+  if (to.scalar == Scalar::boolean) {
+    const Type mask = {Scalar::i32, to.lanes};
+    return broadcast_text(prelude, mask, {"-" + a.at(kPostfix), kUnary});
+  }
+  const std::string name = "splat_" + prelude.tag(to);
+  prelude.helper(name, [&] {
+    const std::vector<std::string> lanes(static_cast<size_t>(to.lanes), "a");
+    return inline_function(prelude.type(to), name, prelude.type(to.with_lanes(1)) + " a") +
+           fmt::format(" {{ return {}; }}\n", vector_literal(prelude, to, lanes, 32).text);
+  });
+  return {fmt::format("{}({})", name, a.text)};
+}
+
+Text ramp_text(Prelude& prelude, Type type, const Text& base, const Text& stride) {
+  const std::string name = "ramp_" + prelude.tag(type);
+  prelude.helper(name, [&] {
+    const std::string scalar = prelude.type(type.with_lanes(1));
+    std::vector<std::string> lanes;
+    for (int32_t lane = 0; lane < type.lanes; ++lane) lanes.push_back(fmt::format("{}", lane));
+    const Text steps = vector_literal(prelude, type, lanes, 32);
+    const Text product =
+        binary_text(prelude, Op::mul, type, steps, broadcast_text(prelude, type, {"stride"}));
+    const Text sum =
+        binary_text(prelude, Op::add, type, broadcast_text(prelude, type, {"base"}), product);
+    return inline_function(prelude.type(type), name, fmt::format("{0} base, {0} stride", scalar)) +
+           fmt::format(" {{\n  return {};\n}}\n", sum.text);
+  });
+  return {fmt::format("{}({}, {})", name, base.text, stride.text)};
+}
+
+Text shuffle_text(Prelude& prelude, Type result, const std::vector<Type>& types,
+                  std::vector<Text> args, const std::vector<int32_t>& indices) {
+  int mask_bits = 8;
+  for (const Text& arg : args) mask_bits = std::max(mask_bits, arg.mask_bits);
+  bool uniform = args.size() <= 2 && types[0].is_vector() && result.is_vector();
+  for (size_t i = 0; i < args.size(); ++i) {
+    uniform = uniform && types[i].lanes == types[0].lanes;
+    if (result.scalar == Scalar::boolean && types[i].is_vector()) {
+      args[i] = convert_mask(prelude, args[i], types[i].lanes, mask_bits);
+    }
+  }
+  if (uniform) {
+    std::vector<std::string> list;
+    for (const int32_t index : indices) list.push_back(fmt::format("{}", index));
+    Text shuffled = {fmt::format("__builtin_shufflevector({}, {}, {})", args[0].text,
+                                 args.back().text, lanes_list(list))};
+    shuffled.mask_bits = mask_bits;
+    return shuffled;
+  }
+  std::vector<std::string> all, lanes;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const bool negate =
+        result.scalar == Scalar::boolean && (types[i].is_vector() != result.is_vector());
+    for (int32_t lane = 0; lane < types[i].lanes; ++lane) {
+      const std::string element = types[i].is_vector()
+                                      ? fmt::format("{}[{}]", args[i].at(kPostfix), lane)
+                                      : args[i].at(kPostfix);
+      all.push_back(negate ? "-" + element : element);
+    }
+  }
+  for (const int32_t index : indices) lanes.push_back(all.at(static_cast<size_t>(index)));
+  if (!result.is_vector()) return {lanes[0], kUnary};
+  return vector_literal(prelude, result, lanes, mask_bits);
+}
+
+/// Halves by halves down to one lane, as reduce_lanes says.
+Text reduce_text(Prelude& prelude, Op op, Type type, const Text& a) {
+  const bool is_bool = type.scalar == Scalar::boolean;
+  const int mask_bits = a.mask_bits;
+  const std::string name =
+      fmt::format("reduce_{}_{}", loop::name_of(op), prelude.tag(type, mask_bits));
+  prelude.helper(name, [&] {
+    std::string body;
+    std::string value = "a";
+    for (int32_t lanes = type.lanes / 2; lanes >= 1; lanes /= 2) {
+      const Type half = type.with_lanes(lanes);
+      std::vector<int32_t> low, high;
+      for (int32_t i = 0; i < lanes; ++i) {
+        low.push_back(i);
+        high.push_back(lanes + i);
+      }
+      Text from = {value};
+      from.mask_bits = mask_bits;
+      const std::vector<Type> types = {type.with_lanes(2 * lanes)};
+      const Text sum =
+          binary_text(prelude, op, half, shuffle_text(prelude, half, types, {from}, low),
+                      shuffle_text(prelude, half, types, {from}, high));
+      value = fmt::format("a{}", lanes);
+      body += fmt::format("  const {} {} = {};\n", prelude.type(half, mask_bits), value, sum.text);
+    }
+    return inline_function(prelude.type(type.with_lanes(1)), name,
+                           prelude.type(type, mask_bits) + " a") +
+           fmt::format(" {{\n{}  return {};\n}}\n", body, value);
+  });
+  (void)is_bool;
+  return {fmt::format("{}({})", name, a.text)};
+}
+
+namespace {
+
+/// `f32x8` in memory: aligned like its elements, free to overlay other types.
+std::string unaligned_type(Prelude& prelude, Type type) {
+  const std::string vector = prelude.memory_type(type);
+  return prelude.helper(vector + "_u", [&] {
+    return fmt::format("typedef {} {}_u __attribute__((aligned({}), may_alias));\n", vector, vector,
+                       prelude.bits(type.scalar) / 8);
+  });
+}
+
+}  // namespace
+
+Text load_vector(Prelude& prelude, Type type, const std::string& pointer) {
+  const Type memory = {type.scalar == Scalar::boolean ? Scalar::u8 : type.scalar, type.lanes};
+  const std::string name = "load_" + prelude.tag(memory);
+  prelude.helper(name, [&] {
+    const std::string unaligned = unaligned_type(prelude, memory);
+    return inline_function(prelude.type(memory), name,
+                           fmt::format("const {} *p", prelude.memory_type(type.with_lanes(1)))) +
+           fmt::format(" {{ return *(const {} *)(const void *)p; }}\n", unaligned);
+  });
+  const Text loaded = {fmt::format("{}({})", name, pointer)};
+  return type.scalar == Scalar::boolean ? cast_text(prelude, memory, type, loaded) : loaded;
+}
+
+std::string store_vector(Prelude& prelude, Type type, const std::string& pointer,
+                         const Text& value) {
+  const Type memory = {type.scalar == Scalar::boolean ? Scalar::u8 : type.scalar, type.lanes};
+  const std::string name = "store_" + prelude.tag(memory);
+  prelude.helper(name, [&] {
+    const std::string unaligned = unaligned_type(prelude, memory);
+    return inline_function("void", name,
+                           fmt::format("{} *p, {} v", prelude.memory_type(type.with_lanes(1)),
+                                       prelude.type(memory))) +
+           fmt::format(" {{ *({} *)(void *)p = v; }}\n", unaligned);
+  });
+  Text stored = value;
+  if (type.scalar == Scalar::boolean) stored = cast_text(prelude, type, memory, value);
+  return fmt::format("{}({}, {})", name, pointer, stored.text);
+}
+
+}  // namespace backcast::c_backend

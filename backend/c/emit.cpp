@@ -1,0 +1,140 @@
+// Assembles the C file (emit.h).
+#include "backend/c/emit.h"
+
+#include "backend/c/constants.h"
+#include "backend/c/entry_writer.h"
+#include "backend/c/kernel_writer.h"
+#include "ir/graph/error.h"
+
+namespace backcast {
+
+namespace {
+
+using c_backend::KernelText;
+using c_backend::Prelude;
+
+/// What math functions call comes before them.
+void append_functions(const loop::Program& program, Prelude& prelude,
+                      const std::set<std::string>& roots, std::set<std::string>& written,
+                      std::string& text) {
+  std::vector<std::pair<std::string, bool>> pending;
+  for (const std::string& root : roots) pending.emplace_back(root, false);
+  std::map<std::string, KernelText> texts;
+  while (!pending.empty()) {
+    const auto [name, is_open] = pending.back();
+    pending.pop_back();
+    if (written.contains(name)) continue;
+    if (is_open) {
+      written.insert(name);
+      text += texts.at(name).definition + "\n";
+      continue;
+    }
+    const KernelText& function =
+        texts
+            .try_emplace(
+                name, c_backend::math_text(prelude, program.functions.at(name), program.functions))
+            .first->second;
+    pending.emplace_back(name, true);
+    for (const std::string& called : function.called) {
+      BC_CHECK(called != name, "math function {} calls itself", name);
+      pending.emplace_back(called, false);
+    }
+  }
+}
+
+std::string opening(const loop::Program& program, const CSource& result, const COptions& options) {
+  const HeaderOptions& header = options.header;
+  std::string text = "/* SPDX-License-Identifier: 0BSD */\n";
+  text += fmt::format("/* {}: made by Backcast {} from {} for {}.\n", program.name, header.version,
+                      comment_text(header.model_file), header.target);
+  text += fmt::format(" * Compile with: {}\n", result.command);
+  text +=
+      " * Integers wrap, floats are IEEE, nothing is fused or reassociated: every compiler gives\n"
+      " * the same bits on a machine. Needs no library; GNU C (gcc 12, clang 19 or later). */\n";
+  return text + fmt::format("#include \"{}.h\"\n\n", program.name);
+}
+
+/// Macros and pragmas that say how the file is compiled.
+std::string file_settings(bool has_vectors) {
+  std::string text =
+      "#if defined(__clang__)\n"
+      "#pragma STDC FP_CONTRACT OFF\n"
+      "#else\n"
+      "#pragma GCC optimize(\"fp-contract=off\")\n"
+      "#endif\n";
+  if (has_vectors)
+    text += "#pragma GCC diagnostic ignored \"-Wpsabi\" /* all functions are local */\n";
+  return text +
+         "\n"
+         "typedef ptrdiff_t index_t;\n"
+         "#define BC_INLINE static inline __attribute__((always_inline))\n"
+         "#define BC_KERNEL static __attribute__((noinline))\n"
+         "#if defined(__arm__) && !defined(__clang__)\n"
+         "/* gcc's scheduling before register allocation spills accumulators. */\n"
+         "#define BC_TILE_KERNEL static __attribute__((noinline, "
+         "optimize(\"no-schedule-insns\")))\n"
+         "#else\n"
+         "#define BC_TILE_KERNEL BC_KERNEL\n"
+         "#endif\n\n";
+}
+
+std::string command_of(const loop::Program& program, const TargetInfo& target) {
+  const std::string compiler = target.cross_compiler.empty() ? "cc" : target.cross_compiler;
+  const std::string flags = target.compiler_flags.empty() ? "" : target.compiler_flags + " ";
+  return fmt::format("{} -std=c11 -O2 {}-c {}.c", compiler, flags, program.name);
+}
+
+}  // namespace
+
+CSource emit_c(const loop::Program& program, const TargetInfo& target, const COptions& options) {
+  const Abi abi = abi_of(program);
+  CSource result;
+  result.command = command_of(program, target);
+  result.constants_name = program.name + ".constants.bin";
+  c_backend::ConstantsText constants =
+      c_backend::constants_text(program, abi, options.inline_constants, result.constants_name);
+  result.constants_bin = std::move(constants.binary);
+
+  Prelude prelude(target);
+  const std::map<std::string, c_backend::KernelUse> uses = c_backend::kernel_uses(program);
+  std::map<std::string, std::string> names;
+  Identifiers identifiers;
+  std::string functions, kernels, entries;
+  std::set<std::string> used, written;
+  bool has_steps = false;
+  for (const loop::EntryPoint& entry : program.entries) {
+    has_steps = has_steps || !entry.steps.empty();
+    for (const loop::Step& step : entry.steps) {
+      if (step.kind == loop::StepKind::call) used.insert(step.kernel);
+    }
+  }
+  for (const auto& [name, kernel] : program.kernels) {
+    if (!used.contains(name)) continue;
+    names[name] = identifiers.make("kernel_" + sanitize(name));
+    const auto use = uses.find(name);
+    const KernelText text = c_backend::kernel_text(
+        prelude, kernel, names[name], use == uses.end() ? c_backend::KernelUse{} : use->second,
+        program.functions);
+    append_functions(program, prelude, text.called, written, functions);
+    kernels += text.definition + "\n";
+    result.stack_bytes = std::max(result.stack_bytes, text.stack_bytes);
+  }
+  const c_backend::EntryContext context = {program, names, constants.names, options.names};
+  for (size_t i = 0; i < program.entries.size(); ++i) {
+    entries += c_backend::entry_text(prelude, context, program.entries[i], abi.entries[i]);
+    if (i + 1 < program.entries.size()) entries += '\n';
+  }
+  // The frames of entry point and kernel: saved registers, arguments, some spilled values.
+  constexpr int64_t kFrames = 512;
+  result.stack_bytes += kFrames;
+  result.source = opening(program, result, options) + file_settings(prelude.has_vectors());
+  result.source += c_backend::wrap_lines(constants.text + prelude.text() + functions + kernels +
+                                         (has_steps ? c_backend::hooks_text() : "") + entries);
+  HeaderOptions header = options.header;
+  header.stack_bytes = result.stack_bytes;
+  header.stack_is_estimate = true;
+  result.header = header_text(abi, header);
+  return result;
+}
+
+}  // namespace backcast

@@ -1,0 +1,253 @@
+// See entry_writer.h.
+#include "backend/c/entry_writer.h"
+
+#include "ir/graph/error.h"
+
+namespace backcast::c_backend {
+
+using loop::Buffer;
+using loop::BufferClass;
+using loop::BufferId;
+using loop::Expr;
+using loop::Scalar;
+using loop::Step;
+
+namespace {
+
+class EntryWriter {
+ public:
+  EntryWriter(Prelude& prelude, const EntryContext& context, const EntryAbi& abi)
+      : context_(context), abi_(abi), writer_(prelude, no_functions_) {
+    for (size_t i = 0; i < abi.inputs.size(); ++i) {
+      pointers_[abi.inputs[i].buffer] = "in->" + abi.inputs[i].identifier;
+    }
+    for (size_t i = 0; i < abi.outputs.size(); ++i) {
+      pointers_[abi.outputs[i].buffer] = "out->" + abi.outputs[i].identifier;
+    }
+    for (const char* name : {"in", "out", "arena", "arena_bytes", "context", "base"}) {
+      writer_.local(name);
+    }
+  }
+
+  std::string write(const loop::EntryPoint& entry);
+
+ private:
+  std::string checks() const;
+  std::string pointer(BufferId id);
+  std::string dim(const Dim& d);
+  void step(const Step& step, const StepAbi& hook);
+
+  const EntryContext& context_;
+  const EntryAbi& abi_;
+  const std::map<std::string, loop::MathFunction> no_functions_;
+  FunctionWriter writer_;
+  std::map<BufferId, std::string> pointers_;
+  std::set<std::string> symbols_;  // mentioned
+  bool uses_arena_ = false;
+};
+
+std::string failure(const EntryAbi& abi, const Check& check) {
+  using Kind = Check::Kind;
+  const auto misaligned = [&](const std::string& pointer) {
+    return fmt::format("((uintptr_t){} & {}u) != 0", pointer, check.value - 1);
+  };
+  switch (check.kind) {
+    case Kind::in_null:
+      return "in == NULL";
+    case Kind::out_null:
+      return "out == NULL";
+    case Kind::input_null:
+      return fmt::format("in->{} == NULL", abi.inputs[check.field].identifier);
+    case Kind::output_null:
+      return fmt::format("out->{} == NULL", abi.outputs[check.field].identifier);
+    case Kind::arena_null:
+      return "arena == NULL";
+    case Kind::arena_size:
+      return fmt::format("arena_bytes < {}u", check.value);
+    case Kind::arena_alignment:
+      return misaligned("arena");
+    case Kind::input_alignment:
+      return misaligned("in->" + abi.inputs[check.field].identifier);
+    case Kind::output_alignment:
+      return misaligned("out->" + abi.outputs[check.field].identifier);
+    case Kind::dimension: {
+      const SizeField& size = abi.sizes[check.field];
+      return fmt::format("in->{0} < {1} || in->{0} > {2}", size.identifier,
+                         integer_literal(Scalar::i64, size.range.min),
+                         integer_literal(Scalar::i64, size.range.max));
+    }
+  }
+  BC_CHECK(false, "check of kind {}", static_cast<int>(check.kind));
+}
+
+/// Checks that follow each other with one status share an `if`.
+std::string EntryWriter::checks() const {
+  std::string text;
+  for (size_t i = 0; i < abi_.checks.size();) {
+    const Status status = abi_.checks[i].status;
+    std::string condition;
+    size_t count = 0;
+    for (; i < abi_.checks.size() && abi_.checks[i].status == status; ++i, ++count) {
+      // Each line holds one alternative, so that the text stays within its columns.
+      if (count == 6) break;
+      condition += (condition.empty() ? "" : " || ") + failure(abi_, abi_.checks[i]);
+    }
+    text += fmt::format("  if ({}) return {};\n", condition, macro_of(status));
+  }
+  return text;
+}
+
+std::string EntryWriter::dim(const Dim& d) {
+  std::set<std::string> symbols;
+  d.collect_symbols(symbols);
+  symbols_.insert(symbols.begin(), symbols.end());
+  const Expr e = loop::expr_of(d);
+  writer_.begin_statement({});
+  return writer_.expr(e).text;
+}
+
+/// Where a buffer starts, as an expression that converts to a pointer to its elements.
+std::string EntryWriter::pointer(BufferId id) {
+  const loop::Program& program = context_.program;
+  Dim bytes;
+  for (BufferId at = id; program.buffer(at).view_of >= 0; at = program.buffer(at).view_of) {
+    const Buffer& whole = program.buffer(program.buffer(at).view_of);
+    bytes = bytes + program.buffer(at).view_offset * Dim(byte_size(whole.element));
+  }
+  const BufferId owner_id = program.owner(id);
+  const Buffer& owner = program.buffer(owner_id);
+  const bool is_const = owner.kind == BufferClass::constant || owner.kind == BufferClass::input;
+  std::string start;
+  switch (owner.kind) {
+    case BufferClass::arena: {
+      BC_CHECK(owner.offset >= 0, "arena buffer {} has no place", owner.name);
+      uses_arena_ = true;
+      bytes = bytes + Dim(owner.offset);
+      if (bytes == Dim(0)) return "(void *)base";
+      return fmt::format("(void *)(base + {})", dim(bytes));
+    }
+    case BufferClass::constant:
+      start = context_.constants.at(owner_id);
+      break;
+    case BufferClass::input:
+    case BufferClass::output:
+      BC_CHECK(pointers_.contains(owner_id), "buffer {} is no input or output of entry {}",
+               owner.name, abi_.name);
+      start = pointers_.at(owner_id);
+      break;
+    case BufferClass::state:
+      BC_CHECK(false, "state buffer {} in an entry point without state", owner.name);
+  }
+  const std::string qualifier = is_const ? "const " : "";
+  if (bytes == Dim(0)) {
+    if (program.buffer(id).element == owner.element) return start;
+    return fmt::format("({}void *){}", qualifier, start);
+  }
+  return fmt::format("({0}void *)(({0}unsigned char *){1} + {2})", qualifier, start, dim(bytes));
+}
+
+/// The memory of a buffer overlaps another's only if both lie in the arena or are one.
+void EntryWriter::step(const Step& step, const StepAbi& hook) {
+  const std::string name = context_.names ? string_literal(hook.name) : "NULL";
+  writer_.line(fmt::format("before_kernel(context, {}, {});", hook.number, name));
+  std::string args;
+  for (const BufferId id : step.buffers) args += (args.empty() ? "" : ", ") + pointer(id);
+  if (step.kind == loop::StepKind::copy) {
+    const Buffer& from = context_.program.buffer(step.buffers[0]);
+    const Dim count = TensorType{from.element, from.shape}.element_count();
+    const std::string bytes = dim(count * Dim(byte_size(from.element)));
+    writer_.line(fmt::format("__builtin_memmove({}, {}, (size_t)({}));", pointer(step.buffers[1]),
+                             pointer(step.buffers[0]), bytes));
+  } else {
+    for (const Dim& size : step.sizes) args += (args.empty() ? "" : ", ") + dim(size);
+    writer_.line(fmt::format("{}({});", context_.kernels.at(step.kernel), args));
+  }
+  writer_.line(fmt::format("after_kernel(context, {}, {});", hook.number, name));
+}
+
+std::string EntryWriter::write(const loop::EntryPoint& entry) {
+  for (size_t i = 0; i < entry.steps.size(); ++i) step(entry.steps[i], abi_.steps[i]);
+  const std::string steps = writer_.take_text();
+  std::string text = fmt::format(
+      "bc_status {0}(const {0}_inputs *in, const {0}_outputs *out, void *arena, size_t "
+      "arena_bytes,\n    const bc_context *context) {{\n",
+      abi_.symbol);
+  const std::string checked = checks();
+  text += checked;
+  if (checked.find("arena_bytes") == std::string::npos) text += "  (void)arena_bytes;\n";
+  if (entry.steps.empty()) text += "  (void)context;\n";
+  if (uses_arena_) {
+    text += "  unsigned char *const base = (unsigned char *)arena;\n";
+  } else if (checked.find("arena ==") == std::string::npos) {
+    text += "  (void)arena;\n";
+  }
+  for (const SizeField& size : abi_.sizes) {
+    if (!symbols_.contains(size.symbol)) continue;
+    text += fmt::format("  const index_t {} = (index_t)in->{};\n", writer_.local(size.symbol),
+                        size.identifier);
+  }
+  return text + steps + "  return BC_OK;\n}\n";
+}
+
+/// Bytes of a place that a call may touch: of the arena, else of its owner alone.
+bool may_overlap(const loop::Program& program, BufferId a, BufferId b) {
+  const BufferId owner_a = program.owner(a), owner_b = program.owner(b);
+  if (owner_a == owner_b) return true;
+  const Buffer& x = program.buffer(owner_a);
+  const Buffer& y = program.buffer(owner_b);
+  if (x.kind != BufferClass::arena || y.kind != BufferClass::arena) return false;
+  return x.offset < y.offset + program.storage_bytes(owner_b) &&
+         y.offset < x.offset + program.storage_bytes(owner_a);
+}
+
+}  // namespace
+
+std::map<std::string, KernelUse> kernel_uses(const loop::Program& program) {
+  std::map<std::string, KernelUse> uses;
+  for (const auto& [name, kernel] : program.kernels) {
+    for (const loop::BufferParam& buffer : kernel.buffers) {
+      if (buffer.mode != loop::AccessMode::read) uses[name].restricted.insert(buffer.name);
+    }
+  }
+  for (const loop::EntryPoint& entry : program.entries) {
+    for (const Step& step : entry.steps) {
+      if (step.kind != loop::StepKind::call) continue;
+      const loop::Kernel& kernel = program.kernels.at(step.kernel);
+      BC_CHECK(kernel.buffers.size() == step.buffers.size(), "call of {} with {} buffers",
+               step.kernel, step.buffers.size());
+      KernelUse& use = uses[step.kernel];
+      for (size_t i = 0; i < step.buffers.size(); ++i) {
+        for (size_t j = i + 1; j < step.buffers.size(); ++j) {
+          if (!may_overlap(program, step.buffers[i], step.buffers[j])) continue;
+          const loop::BufferParam& a = kernel.buffers[i];
+          const loop::BufferParam& b = kernel.buffers[j];
+          use.restricted.erase(a.name);
+          use.restricted.erase(b.name);
+          if (a.element != b.element) use.overlaid.insert({a.name, b.name});
+        }
+      }
+    }
+  }
+  return uses;
+}
+
+std::string entry_text(Prelude& prelude, const EntryContext& context, const loop::EntryPoint& entry,
+                       const EntryAbi& abi) {
+  return EntryWriter(prelude, context, abi).write(entry);
+}
+
+std::string hooks_text() {
+  std::string text;
+  for (const char* hook : {"before_kernel", "after_kernel"}) {
+    text += fmt::format(
+        "static void {0}(const bc_context *context, int32_t kernel, const char *name) {{\n"
+        "  if (context != NULL &&\n"
+        "      context->struct_bytes >= offsetof(bc_context, {0}) + sizeof(context->{0}) &&\n"
+        "      context->{0} != NULL) {{\n"
+        "    context->{0}(context->user, kernel, name);\n  }}\n}}\n\n",
+        hook);
+  }
+  return text;
+}
+
+}  // namespace backcast::c_backend

@@ -1,0 +1,60 @@
+// Operations of the loop IR as C text with exactly its semantics: wrapping integers without
+// undefined behaviour, min and max by comparison, nothing contracted, no call of a math library.
+// Internal to backend/c.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/c/prelude.h"
+
+namespace backcast::c_backend {
+
+/// How tightly a piece of C text binds.
+enum Rank : int { kPostfix, kUnary, kProduct, kSum, kLoose };
+
+/// A C expression. Texts that are used twice by an operation must be cheap and free of effects;
+/// helpers take care of that.
+struct Text {
+  std::string text;
+  Rank rank = kPostfix;
+  int mask_bits = Prelude::kMaskBits;  // vectors of bool
+  std::optional<int64_t> constant;     // integers
+
+  /// In parentheses if it binds less tightly than `needed`.
+  std::string at(Rank needed) const { return rank <= needed ? text : "(" + text + ")"; }
+};
+
+Text constant_text(Prelude& prelude, const loop::ExprNode& node);
+/// A float as a C literal that reads back to the same bits: "0.5f", "(-__builtin_inff())".
+std::string float_literal(float value);
+std::string double_literal(double value);
+/// Text as a C string literal, quotes included.
+std::string string_literal(std::string_view text);
+/// An integer of a type as a C literal.
+std::string integer_literal(loop::Scalar s, int64_t value);
+
+/// `type` is that of the operand(s).
+Text unary_text(Prelude& prelude, loop::Op op, loop::Type type, const Text& a);
+Text binary_text(Prelude& prelude, loop::Op op, loop::Type type, Text a, Text b);
+Text fma_text(Prelude& prelude, loop::Type type, const Text& a, const Text& b, const Text& c);
+/// `type` is that of the values; the condition has as many lanes.
+Text select_text(Prelude& prelude, loop::Type type, const Text& condition, Text a, Text b);
+Text cast_text(Prelude& prelude, loop::Type from, loop::Type to, const Text& a);
+Text bitcast_text(Prelude& prelude, loop::Type from, loop::Type to, const Text& a);
+Text broadcast_text(Prelude& prelude, loop::Type to, const Text& a);
+Text ramp_text(Prelude& prelude, loop::Type type, const Text& base, const Text& stride);
+/// Operands must be names: lanes are taken out of them one by one in the general case.
+Text shuffle_text(Prelude& prelude, loop::Type result, const std::vector<loop::Type>& types,
+                  std::vector<Text> args, const std::vector<int32_t>& indices);
+Text reduce_text(Prelude& prelude, loop::Op op, loop::Type type, const Text& a);
+Text convert_mask(Prelude& prelude, const Text& mask, int32_t lanes, int mask_bits);
+
+/// `pointer` is the address of the first element: "x + i".
+Text load_vector(Prelude& prelude, loop::Type type, const std::string& pointer);
+/// The whole call, without semicolon.
+std::string store_vector(Prelude& prelude, loop::Type type, const std::string& pointer,
+                         const Text& value);
+
+}  // namespace backcast::c_backend

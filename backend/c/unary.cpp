@@ -1,0 +1,204 @@
+// Unary operations and fma (operations.h). Square roots, roundings and fma are machine instructions
+// in every form: gcc calls sqrtf for the sake of errno and clang does the same with fma and sqrt,
+// so clang takes its elementwise builtins, gcc an instruction where its builtin would call.
+#include "backend/c/operations.h"
+#include "ir/graph/error.h"
+
+namespace backcast::c_backend {
+
+using loop::Op;
+using loop::Scalar;
+using loop::Type;
+
+namespace {
+
+bool in_hardware(const TargetInfo& target, Scalar scalar) {
+  return scalar == Scalar::f32 ? target.has_f32 : scalar == Scalar::f64 && target.has_f64;
+}
+
+/// Body of a gcc helper on vectors: the scalar form, lane by lane (which gcc joins again).
+std::string by_lanes(const Prelude& prelude, Type type, const std::string& scalar_form) {
+  (void)prelude;
+  return fmt::format("  for (int lane = 0; lane < {}; ++lane) r[lane] = {};\n", type.lanes,
+                     scalar_form);
+}
+
+/// gcc's square root: its builtin would also call sqrtf, to set errno for a negative operand.
+std::string gcc_sqrt(Prelude& prelude, Type type) {
+  const bool is_double = type.scalar == Scalar::f64;
+  const int bits = prelude.bits(type.scalar) * type.lanes;
+  switch (prelude.target().architecture) {
+    case Architecture::x86_64: {
+      if (type.is_vector() && (bits == 128 || bits == 256)) {
+        return fmt::format("  r = __builtin_ia32_sqrtp{}{}(a);\n", is_double ? "d" : "s",
+                           bits == 256 ? "256" : "");
+      }
+      if (type.is_vector()) break;
+      const std::string vector = prelude.type(type.with_lanes(is_double ? 2 : 4));
+      return fmt::format("  r = __builtin_ia32_sqrts{}(({}){{a}})[0];\n", is_double ? "d" : "s",
+                         vector);
+    }
+    case Architecture::aarch64:
+      if (type.is_vector()) break;
+      return fmt::format("  __asm__(\"fsqrt %{0}0, %{0}1\" : \"=w\"(r) : \"w\"(a));\n",
+                         is_double ? "d" : "s");
+    case Architecture::arm:
+    case Architecture::thumb:
+      if (type.is_vector()) break;
+      return is_double ? "  __asm__(\"vsqrt.f64 %P0, %P1\" : \"=w\"(r) : \"w\"(a));\n"
+                       : "  __asm__(\"vsqrt.f32 %0, %1\" : \"=t\"(r) : \"t\"(a));\n";
+    case Architecture::riscv32:
+    case Architecture::riscv64:
+      if (type.is_vector()) break;
+      return fmt::format("  __asm__(\"fsqrt.{} %0, %1\" : \"=f\"(r) : \"f\"(a));\n",
+                         is_double ? "d" : "s");
+  }
+  const Type scalar = type.with_lanes(1);
+  return by_lanes(prelude, type, unary_text(prelude, Op::sqrt, scalar, {"a[lane]"}).text);
+}
+
+std::string gcc_rounding(Prelude& prelude, Op op, Type type) {
+  const char* suffix = type.scalar == Scalar::f32 ? "f" : "";
+  // rint rounds to even in the default rounding mode, and is an instruction everywhere; roundeven
+  // is not.
+  const std::string name = op == Op::round_even ? "rint" : std::string(loop::name_of(op));
+  if (!type.is_vector()) return fmt::format("  r = __builtin_{}{}(a);\n", name, suffix);
+  return by_lanes(prelude, type, fmt::format("__builtin_{}{}(a[lane])", name, suffix));
+}
+
+Text rounding_text(Prelude& prelude, Op op, Type type, const Text& a) {
+  const TargetInfo& target = prelude.target();
+  BC_CHECK(in_hardware(target, type.scalar) && (op == Op::sqrt || target.has_rounding),
+           "{} of {} is not an instruction of {}; legalisation must expand it", loop::name_of(op),
+           loop::name_of(type.scalar), target.name);
+  const std::string name = fmt::format("{}_{}", loop::name_of(op), prelude.tag(type));
+  prelude.helper(name, [&] {
+    const std::string c_type = prelude.type(type);
+    const std::string builtin = op == Op::round_even ? "rint" : std::string(loop::name_of(op));
+    const std::string gcc =
+        op == Op::sqrt ? gcc_sqrt(prelude, type) : gcc_rounding(prelude, op, type);
+    return inline_function(c_type, name, c_type + " a") +
+           fmt::format(
+               " {{\n#if defined(__clang__)\n  return __builtin_elementwise_{}(a);\n#else\n"
+               "  {} r;\n{}  return r;\n#endif\n}}\n",
+               builtin, c_type, gcc);
+  });
+  return {fmt::format("{}({})", name, a.text)};
+}
+
+Text simple_helper(Prelude& prelude, const char* operation, Type type, const std::string& result,
+                   const std::string& body, const Text& a) {
+  const std::string name = fmt::format("{}_{}", operation, prelude.tag(type));
+  prelude.helper(name, [&] {
+    return inline_function(result, name, prelude.type(type) + " a") +
+           fmt::format(" {{ return {}; }}\n", body);
+  });
+  return {fmt::format("{}({})", name, a.text)};
+}
+
+Text abs_text(Prelude& prelude, Type type, const Text& a) {
+  const bool is_float = loop::is_float(type.scalar);
+  const std::string c_type = prelude.type(type);
+  if (is_float && !type.is_vector()) {
+    const char* suffix = type.scalar == Scalar::f32 ? "f" : "";
+    return {fmt::format("__builtin_fabs{}({})", suffix, a.text)};
+  }
+  if (is_float) {
+    const bool wide = type.scalar == Scalar::f64;
+    const Type integer = {wide ? Scalar::u64 : Scalar::u32, type.lanes};
+    const Text bits = broadcast_text(
+        prelude, integer, {integer_literal(integer.scalar, wide ? INT64_MAX : INT32_MAX)});
+    const std::string body =
+        fmt::format("({})(({})a & {})", c_type, prelude.type(integer), bits.text);
+    return simple_helper(prelude, "abs", type, c_type, body, a);
+  }
+  if (!is_signed(type.scalar)) return a;
+  const Text zero = type.is_vector() ? broadcast_text(prelude, type, {"0"}) : Text{"0"};
+  const Text test = binary_text(prelude, Op::lt, type, {"a"}, zero);
+  const Text negated = unary_text(prelude, Op::neg, type, {"a"});
+  const std::string body = select_text(prelude, type, test, negated, {"a"}).text;
+  return simple_helper(prelude, "abs", type, c_type, body, a);
+}
+
+Text neg_text(Prelude& prelude, Type type, const Text& a) {
+  const Scalar s = type.scalar;
+  const std::string c_type = prelude.type(type);
+  const Text negated = {"-" + a.at(kPostfix), kUnary};
+  if (loop::is_float(s) || s == Scalar::index) return negated;
+  if (type.is_vector()) {
+    const std::string wrap = prelude.unsigned_type(type);
+    return {fmt::format("({})-({}){}", c_type, wrap, a.at(kUnary)), kUnary};
+  }
+  if (prelude.bits(s) < 32) return {fmt::format("({}){}", c_type, negated.text), kUnary};
+  const std::string zero = prelude.bits(s) == 32 ? "0u" : "UINT64_C(0)";
+  const std::string wrap = prelude.unsigned_type(type);
+  return {fmt::format("({})({} - ({}){})", c_type, zero, wrap, a.at(kUnary)), kUnary};
+}
+
+}  // namespace
+
+Text unary_text(Prelude& prelude, Op op, Type type, const Text& a) {
+  const Scalar s = type.scalar;
+  BC_CHECK(s != Scalar::f16 && s != Scalar::bf16, "arithmetic on {} must have been legalised",
+           loop::name_of(s));
+  switch (op) {
+    case Op::neg:
+      return neg_text(prelude, type, a);
+    case Op::abs:
+      return abs_text(prelude, type, a);
+    case Op::bit_not: {
+      if (s == Scalar::boolean && !type.is_vector()) return {"!" + a.at(kPostfix), kUnary};
+      Text result = {"~" + a.at(kPostfix), kUnary};
+      result.mask_bits = a.mask_bits;
+      if (!type.is_vector() && prelude.bits(s) < 32) {
+        result.text = fmt::format("({}){}", prelude.type(type), result.text);
+      }
+      return result;
+    }
+    case Op::is_nan: {
+      if (!loop::is_float(s)) return {"0"};
+      const Text test = binary_text(prelude, Op::ne, type, {"a"}, {"a"});
+      Text result = simple_helper(
+          prelude, "is_nan", type,
+          type.is_vector() ? prelude.mask_type(prelude.bits(s), type.lanes) : "int", test.text, a);
+      result.mask_bits = prelude.bits(s);
+      return result;
+    }
+    case Op::sqrt:
+    case Op::floor:
+    case Op::ceil:
+    case Op::trunc:
+    case Op::round_even:
+      return rounding_text(prelude, op, type, a);
+    default:
+      break;
+  }
+  BC_CHECK(false, "{} is not a unary operation", loop::name_of(op));
+}
+
+Text fma_text(Prelude& prelude, Type type, const Text& a, const Text& b, const Text& c) {
+  const TargetInfo& target = prelude.target();
+  BC_CHECK(target.has_fma && in_hardware(target, type.scalar),
+           "{} has no fused multiply-add on {}; schedules must not use it", target.name,
+           loop::name_of(type.scalar));
+  const std::string name = "fma_" + prelude.tag(type);
+  prelude.helper(name, [&] {
+    const std::string c_type = prelude.type(type);
+    const char* suffix = type.scalar == Scalar::f32 ? "f" : "";
+    std::string gcc = fmt::format("  return __builtin_fma{}(a, b, c);\n", suffix);
+    if (type.is_vector()) {
+      gcc =
+          fmt::format("  {} r;\n{}  return r;\n", c_type,
+                      by_lanes(prelude, type,
+                               fmt::format("__builtin_fma{}(a[lane], b[lane], c[lane])", suffix)));
+    }
+    return inline_function(c_type, name, fmt::format("{0} a, {0} b, {0} c", c_type)) +
+           fmt::format(
+               " {{\n#if defined(__clang__)\n  return __builtin_elementwise_fma(a, b, c);\n#else\n"
+               "{}#endif\n}}\n",
+               gcc);
+  });
+  return {fmt::format("{}({}, {}, {})", name, a.text, b.text, c.text)};
+}
+
+}  // namespace backcast::c_backend

@@ -1,0 +1,216 @@
+// See header.h.
+#include "backend/library/header.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "ir/graph/error.h"
+
+namespace backcast {
+namespace {
+
+constexpr std::string_view kTypes =
+#include "bc_types.inc"
+    ;
+constexpr std::string_view kLicence = "/* SPDX-License-Identifier: 0BSD */\n";
+constexpr std::string_view kOpen = "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
+constexpr std::string_view kClose = "#ifdef __cplusplus\n} /* extern \"C\" */\n#endif\n";
+
+/// Lines `code /* comment */` with the comments in one column; a comment that would pass column 100
+/// takes lines of its own above.
+class Aligned {
+ public:
+  void add(std::string code, std::string comment = {}) {
+    rows_.push_back({std::move(code), std::move(comment)});
+  }
+  std::string text() const {
+    size_t column = 0;
+    for (const Row& row : rows_) {
+      if (fits(row)) column = std::max(column, row.code.size() + 1);
+    }
+    std::string result;
+    for (const Row& row : rows_) {
+      if (row.comment.empty()) {
+        result += row.code + "\n";
+      } else if (!fits(row)) {
+        result += above(row) + row.code + "\n";
+      } else {
+        const size_t pad =
+            column + row.comment.size() + 6 > kColumns ? 1 : column - row.code.size();
+        result += row.code + std::string(pad, ' ') + "/* " + row.comment + " */\n";
+      }
+    }
+    return result;
+  }
+
+ private:
+  static constexpr size_t kColumns = 100;
+  struct Row {
+    std::string code, comment;
+  };
+  static bool fits(const Row& row) {
+    return !row.comment.empty() && row.code.size() + row.comment.size() + 7 <= kColumns;
+  }
+  /// The comment in pieces, wherever a piece ends.
+  static std::string above(const Row& row) {
+    const std::string indent(std::min<size_t>(row.code.find_first_not_of(' '), 8), ' ');
+    std::string result;
+    for (size_t i = 0; i < row.comment.size(); i += 80) {
+      std::string piece = row.comment.substr(i, 80);
+      while (!piece.empty() && piece.back() == ' ') piece.pop_back();
+      result += indent + "/* " + piece + " */\n";
+    }
+    return result;
+  }
+  std::vector<Row> rows_;
+};
+
+std::string field_comment(const TensorField& field) {
+  std::string text = field.shape;
+  if (field.identifier != field.name) text += fmt::format(", \"{}\"", comment_text(field.name));
+  if (field.nullable) text += ", or null";
+  return comment_text(text);
+}
+
+std::string struct_text(const std::string& name, const std::vector<SizeField>& sizes,
+                        const std::vector<TensorField>& tensors, bool is_const) {
+  Aligned members;
+  for (const SizeField& size : sizes) {
+    std::string comment = fmt::format("{}..{}", size.range.min, size.range.max);
+    if (size.identifier != size.symbol) {
+      comment += fmt::format(", \"{}\"", comment_text(size.symbol));
+    }
+    members.add(fmt::format("  int64_t {};", size.identifier), comment);
+  }
+  for (const TensorField& tensor : tensors) {
+    members.add(
+        fmt::format("  {}{} *{};", is_const ? "const " : "", tensor.c_type, tensor.identifier),
+        field_comment(tensor));
+  }
+  if (sizes.empty() && tensors.empty()) members.add("  uint8_t reserved;", "no members");
+  return fmt::format("typedef struct {0} {{\n{1}}} {0};\n\n", name, members.text());
+}
+
+std::string macros(const Abi& abi, const HeaderOptions& options) {
+  const std::string& prefix = abi.macro_prefix;
+  const bool symbolic = !abi.entries.empty() && !abi.entries[0].sizes.empty();
+  std::string text =
+      fmt::format("#define {}_MODEL_HASH UINT64_C(0x{:016x})\n", prefix, abi.model_hash);
+  text += fmt::format("#define {}_ARENA_BYTES {} /* {}usable in #if */\n", prefix, abi.arena_bytes,
+                      symbolic ? "enough for every size in range; " : "");
+  text += fmt::format("#define {}_ARENA_ALIGN {}\n", prefix, abi.arena_alignment);
+  Aligned rest;
+  rest.add(fmt::format("#define {}_STACK_BYTES {}", prefix, options.stack_bytes),
+           options.stack_is_estimate
+               ? "estimate: local arrays and what compilers usually add"
+               : "most that a call takes, callees of bc_context not included");
+  rest.add(fmt::format("#define {}_WEIGHT_BYTES {}", prefix, abi.weight_bytes),
+           fmt::format("constants, in section .rodata.{}", abi.prefix));
+  text += rest.text() + "\n";
+  if (symbolic) {
+    for (const SizeField& size : abi.entries[0].sizes) {
+      text += fmt::format("#define {0}_{1}_MIN {2}\n#define {0}_{1}_MAX {3}\n", prefix,
+                          size.macro_name, size.range.min, size.range.max);
+    }
+    text += "\n/* Elements at the largest size. */\n";
+  }
+  for (const EntryAbi& entry : abi.entries) {
+    for (const TensorField& field : entry.inputs) {
+      text += fmt::format("#define {}_{}_IN_{}_ELEMENTS {}\n", prefix, entry.macro_name,
+                          field.macro_name, field.max_elements);
+    }
+    for (const TensorField& field : entry.outputs) {
+      text += fmt::format("#define {}_{}_OUT_{}_ELEMENTS {}\n", prefix, entry.macro_name,
+                          field.macro_name, field.max_elements);
+    }
+  }
+  return text + "\n";
+}
+
+/// Arguments that go on while a line has room.
+std::string declaration(const std::string& start, const std::vector<std::string>& arguments) {
+  std::string text, line = start;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string argument = arguments[i] + (i + 1 < arguments.size() ? "," : ");");
+    if (i > 0 && line.size() + 1 + argument.size() > 100) {
+      text += line + "\n";
+      line = std::string(std::min<size_t>(start.size(), 60), ' ') + argument;
+    } else {
+      line += (i > 0 ? " " : "") + argument;
+    }
+  }
+  return text + line + "\n\n";
+}
+
+/// "in->" sizes in range, for the size function.
+std::string arena_function(const Abi& abi, const EntryAbi& entry) {
+  std::string parameters, condition;
+  for (const SizeField& size : entry.sizes) {
+    parameters += fmt::format("{}int64_t {}", parameters.empty() ? "" : ", ", size.identifier);
+    condition += fmt::format("{0}{1} >= {2}_{3}_MIN && {1} <= {2}_{3}_MAX",
+                             condition.empty() ? "" : " &&\n         ", size.identifier,
+                             abi.macro_prefix, size.macro_name);
+  }
+  return fmt::format(
+      "/* Bytes of arena that {0} needs at {1}; 0 if out of range. */\n"
+      "static inline size_t {0}_arena_bytes({2}) {{\n"
+      "  return {3}\n             ? (size_t){4}_ARENA_BYTES\n             : 0;\n}}\n\n",
+      entry.symbol, entry.sizes.size() == 1 ? "this size" : "these sizes", parameters, condition,
+      abi.macro_prefix);
+}
+
+std::string entry_declaration(const Abi& abi, const EntryAbi& entry) {
+  const std::string& symbol = entry.symbol;
+  std::string text = struct_text(symbol + "_inputs", entry.sizes, entry.inputs, true);
+  text += struct_text(symbol + "_outputs", {}, entry.outputs, false);
+  if (!entry.sizes.empty()) text += arena_function(abi, entry);
+  text += fmt::format(
+      "/* Runs the model. `arena` needs {0}_ARENA_BYTES aligned to {0}_ARENA_ALIGN{1};\n"
+      " * its contents before and after mean nothing. Tensors must not overlap. `context` may be\n"
+      " * null. */\n",
+      abi.macro_prefix, abi.arena_bytes == 0 ? " and may be null" : "");
+  return text + declaration(fmt::format("bc_status {}(", symbol),
+                            {fmt::format("const {}_inputs *in", symbol),
+                             fmt::format("const {}_outputs *out", symbol), "void *arena",
+                             "size_t arena_bytes", "const bc_context *context"});
+}
+
+}  // namespace
+
+std::string_view bc_types_text() { return kTypes; }
+
+std::string comment_text(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const bool closes = c == '/' && !result.empty() && result.back() == '*';
+    const bool opens = c == '*' && !result.empty() && result.back() == '/';
+    if (closes || opens) result += ' ';
+    result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '\\' ? '?' : c;
+  }
+  return result;
+}
+
+std::string header_text(const Abi& abi, const HeaderOptions& options) {
+  const std::string guard = abi.macro_prefix + "_H";
+  const std::string from =
+      options.model_file.empty() ? "" : " from " + comment_text(options.model_file);
+  std::string text(kLicence);
+  text += fmt::format("/* {}: made by Backcast {}{} for {}. */\n", abi.prefix, options.version,
+                      from, options.target);
+  text += fmt::format("#ifndef {0}\n#define {0}\n\n", guard);
+  const size_t types = kTypes.find("#ifndef BC_TYPES_H");
+  BC_CHECK(types != std::string_view::npos, "bc_types.h has lost its guard");
+  text += kTypes.substr(types);
+  text += fmt::format(
+      "\n#if BC_TYPES_VERSION < 1\n"
+      "#error \"{0}.h comes after a header of an older Backcast: include {0}.h first\"\n"
+      "#endif\n\n",
+      abi.prefix);
+  text += macros(abi, options);
+  text += kOpen;
+  for (const EntryAbi& entry : abi.entries) text += entry_declaration(abi, entry);
+  text += kClose;
+  return text + fmt::format("#endif /* {} */\n", guard);
+}
+
+}  // namespace backcast
