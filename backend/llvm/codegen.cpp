@@ -6,6 +6,7 @@
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/LegacyPassManager.h>
+#include <llvm/MC/MCAsmInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
@@ -102,6 +103,12 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const TargetInfo& targe
       target.triple, target.cpu, target.features, target_options(target), relocation, code_model,
       level == 0 ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default));
   BC_CHECK(machine != nullptr, "LLVM made no target machine for {}", target.name);
+  if (triple.isARM() || triple.isThumb()) {
+    // Nothing unwinds, so ARM's table of 8 bytes per function is left out, as gcc does for C. The
+    // target's options have no way to say so.
+    const_cast<llvm::MCAsmInfo*>(machine->getMCAsmInfo())
+        ->setExceptionsType(llvm::ExceptionHandling::None);
+  }
   return machine;
 }
 

@@ -145,10 +145,38 @@ llvm::Value* ExprEmitter::variable(const Place& place, const Expr& index) {
   return place.variables[static_cast<size_t>(i)];
 }
 
-llvm::Value* ExprEmitter::address(const Place& place, loop::Type value, llvm::Value* index) {
+llvm::Value* ExprEmitter::address(const Place& place, loop::Type value, llvm::Value* index,
+                                  int64_t offset) {
   BC_CHECK(place.element.lanes == 1 || place.element.lanes == value.lanes,
            "a value of type {} in an array of {}", value.to_string(), place.element.to_string());
-  return builder_.CreateInBoundsGEP(types_.memory(place.element), place.pointer, index);
+  llvm::Type* element = types_.memory(place.element);
+  llvm::Value* start = builder_.CreateGEP(element, place.pointer, index);
+  if (offset == 0) return start;
+  return builder_.CreateGEP(element, start, llvm::ConstantInt::getSigned(types_.index(), offset));
+}
+
+llvm::Value* ExprEmitter::emit_terms(const Expr& index, int64_t& offset) {
+  std::vector<Expr> pending = {index};
+  llvm::Value* sum = nullptr;
+  while (!pending.empty()) {
+    const Expr term = pending.back();
+    pending.pop_back();
+    int64_t value = 0;
+    if (loop::as_constant(term, value)) {
+      offset += value;
+    } else if (term->kind == ExprKind::binary && term->op == loop::Op::add) {
+      pending.push_back(term->args[1]);
+      pending.push_back(term->args[0]);
+    } else if (term->kind == ExprKind::binary && term->op == loop::Op::sub &&
+               loop::as_constant(term->args[1], value)) {
+      offset -= value;
+      pending.push_back(term->args[0]);
+    } else {
+      llvm::Value* emitted = emit(term);
+      sum = sum == nullptr ? emitted : builder_.CreateAdd(sum, emitted);
+    }
+  }
+  return sum == nullptr ? llvm::ConstantInt::get(types_.index(), 0) : sum;
 }
 
 /// Vectors are aligned like their elements: nothing more is promised of a buffer.
@@ -175,12 +203,13 @@ std::vector<llvm::Value*> ExprEmitter::lane_indices(const Expr& index) {
   return result;
 }
 
-llvm::Value* ExprEmitter::contiguous_index(const Expr& index) {
-  if (!index.type().is_vector()) return emit(index);
-  if (index->kind == ExprKind::ramp && loop::is_constant(index->args[1], 1)) {
-    return emit(index->args[0]);
-  }
-  return nullptr;
+llvm::Value* ExprEmitter::contiguous_address(const Place& place, loop::Type value,
+                                             const Expr& index) {
+  const bool unit_ramp = index->kind == ExprKind::ramp && loop::is_constant(index->args[1], 1);
+  if (index.type().is_vector() && !unit_ramp) return nullptr;
+  int64_t offset = 0;
+  llvm::Value* terms = emit_terms(unit_ramp ? index->args[0] : index, offset);
+  return address(place, value, terms, offset);
 }
 
 llvm::Value* ExprEmitter::emit_load(const ExprNode& node) {
@@ -190,9 +219,8 @@ llvm::Value* ExprEmitter::emit_load(const ExprNode& node) {
   llvm::Value* loaded = nullptr;
   if (llvm::Value* variable_of = variable(from, index)) {
     loaded = builder_.CreateLoad(type, variable_of);
-  } else if (llvm::Value* first = contiguous_index(index)) {
-    loaded =
-        builder_.CreateAlignedLoad(type, address(from, node.type, first), alignment(node.type));
+  } else if (llvm::Value* first = contiguous_address(from, node.type, index)) {
+    loaded = builder_.CreateAlignedLoad(type, first, alignment(node.type));
   } else {
     const loop::Type lane_type = node.type.with_lanes(1);
     loaded = llvm::PoisonValue::get(type);
@@ -212,8 +240,8 @@ void ExprEmitter::emit_store(const std::string& buffer, const Expr& index, const
   llvm::Value* stored = to_memory(builder_, types_, type, emit(value));
   if (llvm::Value* variable_of = variable(to, index)) {
     builder_.CreateStore(stored, variable_of);
-  } else if (llvm::Value* first = contiguous_index(index)) {
-    builder_.CreateAlignedStore(stored, address(to, type, first), alignment(type));
+  } else if (llvm::Value* first = contiguous_address(to, type, index)) {
+    builder_.CreateAlignedStore(stored, first, alignment(type));
   } else {
     const loop::Type lane_type = type.with_lanes(1);
     uint64_t lane = 0;

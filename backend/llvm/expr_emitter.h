@@ -57,13 +57,17 @@ class ExprEmitter {
   llvm::Value* emit_ramp(const loop::ExprNode& node);
   const Place& place(const std::string& name) const;
   /// The address of element `index` (in units of `place.element`) for a value of this type.
-  llvm::Value* address(const Place& place, loop::Type value, llvm::Value* index);
+  llvm::Value* address(const Place& place, loop::Type value, llvm::Value* index,
+                       int64_t offset = 0);
+  /// The sum of an index's terms but for its constants, which are added to `offset`: addresses
+  /// that differ by constants share their computation and become immediate offsets.
+  llvm::Value* emit_terms(const loop::Expr& index, int64_t& offset);
   /// The variable behind a constant index, or null when the place is an array.
   static llvm::Value* variable(const Place& place, const loop::Expr& index);
   /// Element indices of a gather or scatter, lane by lane.
   std::vector<llvm::Value*> lane_indices(const loop::Expr& index);
-  /// The scalar index of the first lane when lanes follow each other in memory; else null.
-  llvm::Value* contiguous_index(const loop::Expr& index);
+  /// The address of the first lane when lanes follow each other in memory; else null.
+  llvm::Value* contiguous_address(const Place& place, loop::Type value, const loop::Expr& index);
   llvm::Align alignment(loop::Type value) const;
 
   Builder& builder_;

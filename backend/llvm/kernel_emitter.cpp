@@ -176,7 +176,8 @@ void KernelEmitter::emit_for(const StmtNode& stmt) {
   llvm::Constant* one = llvm::ConstantInt::get(types_.index(), 1);
   llvm::Value* next = builder_.CreateNSWAdd(variable, one);
   variable->addIncoming(next, builder_.GetInsertBlock());
-  builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), body, exit);
+  // A test for inequality lets the code generator count down to zero.
+  builder_.CreateCondBr(builder_.CreateICmpNE(next, end), body, exit);
   // Blocks in the order of the text: the printed module reads like the kernel.
   exit->moveAfter(builder_.GetInsertBlock());
   builder_.SetInsertPoint(exit);

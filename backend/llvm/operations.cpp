@@ -244,8 +244,7 @@ llvm::Value* emit_unary(Builder& builder, const Types& types, Op op, Scalar scal
   BC_CHECK(false, "{} is not a unary operation", name_of(op));
 }
 
-llvm::Value* emit_binary(Builder& builder, const Types& types, Op op, Scalar scalar, llvm::Value* a,
-                         llvm::Value* b) {
+llvm::Value* emit_binary(Builder& builder, Op op, Scalar scalar, llvm::Value* a, llvm::Value* b) {
   BC_CHECK(scalar != Scalar::f16 && scalar != Scalar::bf16,
            "arithmetic on {} must have been legalised", loop::name_of(scalar));
   if (loop::is_float(scalar)) return emit_float_binary(builder, op, a, b);
