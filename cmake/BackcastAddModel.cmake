@@ -1,0 +1,46 @@
+# backcast_add_model(): described in BackcastConfig.cmake.
+include_guard(GLOBAL)
+
+function(backcast_add_model target)
+  cmake_parse_arguments(PARSE_ARGV 1 model "" "MODEL;NAME;TARGET" "ARGS")
+  if(model_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "backcast_add_model(${target}): what is \"${model_UNPARSED_ARGUMENTS}\"? "
+                        "Arguments of `backcast compile` come after ARGS.")
+  endif()
+  if(NOT model_MODEL)
+    message(FATAL_ERROR "backcast_add_model(${target}): give the model, MODEL file.onnx")
+  endif()
+  if(NOT model_NAME)
+    set(model_NAME ${target})
+  endif()
+  if(NOT model_TARGET)
+    if(CMAKE_CROSSCOMPILING)
+      message(FATAL_ERROR "backcast_add_model(${target}): say for which machine, "
+                          "TARGET cortex-m4 for example; `backcast inspect --targets` lists them")
+    endif()
+    set(model_TARGET native)
+  endif()
+  cmake_path(ABSOLUTE_PATH model_MODEL NORMALIZE)
+  if(NOT EXISTS ${model_MODEL})
+    message(FATAL_ERROR "backcast_add_model(${target}): there is no file ${model_MODEL}")
+  endif()
+
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/backcast/${target})
+  set(library ${folder}/lib${model_NAME}.a)
+  set(header ${folder}/${model_NAME}.h)
+  add_custom_command(
+    OUTPUT ${library} ${header}
+    COMMAND ${BACKCAST_PROGRAM} compile ${model_MODEL} --name ${model_NAME}
+            --target ${model_TARGET} -o ${folder} ${model_ARGS}
+    DEPENDS ${model_MODEL} ${BACKCAST_PROGRAM}
+    COMMENT "Compiling ${model_NAME} for ${model_TARGET}"
+    VERBATIM)
+  add_custom_target(${target}_compile DEPENDS ${library} ${header})
+
+  # The folder must exist for an include directory to be accepted.
+  file(MAKE_DIRECTORY ${folder})
+  add_library(${target} STATIC IMPORTED GLOBAL)
+  set_target_properties(${target} PROPERTIES IMPORTED_LOCATION ${library}
+                        INTERFACE_INCLUDE_DIRECTORIES ${folder})
+  add_dependencies(${target} ${target}_compile)
+endfunction()
