@@ -109,7 +109,9 @@ void expect_limits_like_libm() {
         const Real want = static_cast<Real>(reference(x[i]));
         EXPECT_EQ(std::isnan(y[i]), std::isnan(want)) << name << " of " << x[i];
         EXPECT_EQ(std::isinf(y[i]), std::isinf(want)) << name << " of " << x[i];
-        if (std::isinf(want)) EXPECT_EQ(y[i], want) << name << " of " << x[i];
+        if (std::isinf(want)) {
+          EXPECT_EQ(y[i], want) << name << " of " << x[i];
+        }
         if (x[i] == 0 && odd.contains(name)) {
           EXPECT_EQ(y[i], want) << name;
           EXPECT_EQ(std::signbit(y[i]), std::signbit(x[i])) << name;
@@ -146,7 +148,9 @@ TEST(Library, NamesAreBoundOnceBeforeUse) {
     std::set<std::string> bound;
     for (const MathFunction::Param& p : f.params) EXPECT_TRUE(bound.insert(p.name).second);
     const auto check = [&](const loop::Expr& e) {
-      if (e->kind == loop::ExprKind::var) EXPECT_TRUE(bound.contains(e->name)) << name;
+      if (e->kind == loop::ExprKind::var) {
+        EXPECT_TRUE(bound.contains(e->name)) << name;
+      }
       if (e->kind == loop::ExprKind::call) {
         EXPECT_TRUE(loop::math_library(true).contains(e->name)) << name;
       }
@@ -167,7 +171,9 @@ TEST(Library, WideningReachesEveryNode) {
     for (const MathFunction::Param& p : wide.params) EXPECT_EQ(p.type.lanes, 8);
     for_each_node(wide, [&](const loop::Expr& e) {
       ASSERT_EQ(e->type.lanes, 8) << name;
-      if (e->kind == loop::ExprKind::call) EXPECT_TRUE(e->name.ends_with("x8")) << e->name;
+      if (e->kind == loop::ExprKind::call) {
+        EXPECT_TRUE(e->name.ends_with("x8")) << e->name;
+      }
     });
   }
 }

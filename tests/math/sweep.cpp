@@ -3,6 +3,8 @@
 // scripts/sweep-math.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
@@ -21,29 +23,39 @@ struct Worst {
 };
 
 constexpr size_t kBlock = 1 << 14;
+using Variants = std::array<CompiledFunctions::Batch, 2>;
+using Figures = std::array<Worst, 2>;
 
+/// Both variants on the same arguments. next(x) gives the next argument, or false at the end.
 template <class Real, class Wide, class Next>
-Worst measure(const std::string& name, Reference<Wide> reference, CompiledFunctions::Batch batch,
-              const Next& next) {
-  Worst worst;
+Figures measure(const std::string& name, const Variants& variants, const Next& next) {
+  const Reference<Wide> reference = references<Wide>().at(name);
+  Figures figures;
   std::vector<Real> x(kBlock), y(kBlock);
+  std::vector<Wide> want(kBlock);
   size_t count = 0;
   do {
     count = 0;
     while (count < kBlock && next(x[count])) count += in_domain(name, x[count]) ? 1 : 0;
-    const void* arguments[] = {x.data()};
-    batch(arguments, y.data(), static_cast<long>(count));
-    for (size_t i = 0; i < count; ++i) {
-      const double error = ulp_error<Real, Wide>(y[i], reference(x[i]));
-      if (error > worst.error) worst = {error, x[i]};
+    for (size_t i = 0; i < count; ++i) want[i] = reference(x[i]);
+    for (size_t variant = 0; variant < variants.size(); ++variant) {
+      const void* arguments[] = {x.data()};
+      variants[variant](arguments, y.data(), static_cast<long>(count));
+      Worst& worst = figures[variant];
+      for (size_t i = 0; i < count; ++i) {
+        // Correctly rounded results are within half an ULP; most are, and need no closer look.
+        if (y[i] == static_cast<Real>(want[i])) continue;
+        const double error = ulp_error<Real, Wide>(y[i], want[i]);
+        if (error > worst.error) worst = {error, static_cast<double>(x[i])};
+      }
     }
   } while (count == kBlock);
-  return worst;
+  return figures;
 }
 
-Worst measure_f32(const std::string& name, CompiledFunctions::Batch batch, uint64_t stride) {
+Figures measure_f32(const std::string& name, const Variants& variants, uint64_t stride) {
   uint64_t bits = 0;
-  return measure<float, double>(name, references<double>().at(name), batch, [&](float& x) {
+  return measure<float, double>(name, variants, [&](float& x) {
     if (bits >> 32) return false;
     x = std::bit_cast<float>(static_cast<uint32_t>(bits));
     bits += stride;
@@ -51,45 +63,44 @@ Worst measure_f32(const std::string& name, CompiledFunctions::Batch batch, uint6
   });
 }
 
-Worst measure_f64(const std::string& name, CompiledFunctions::Batch batch, int64_t samples) {
+Figures measure_f64(const std::string& name, const Variants& variants, int64_t samples) {
   std::mt19937_64 random(1);
-  // All exponents, then again those between 2^-40 and 2^16 where most happens.
-  return measure<double, long double>(
-      name, references<long double>().at(name), batch, [&](double& x) {
-        if (samples-- <= 0) return false;
-        const uint64_t bits = random();
-        const uint64_t exponent = samples % 4 == 0 ? bits >> 52 & 0x7ff : 983 + (bits >> 52) % 56;
-        x = std::bit_cast<double>((bits & 0x800fffffffffffff) | exponent << 52);
-        return true;
-      });
+  // A quarter over all exponents, the rest between 2^-40 and 2^16 where most happens.
+  return measure<double, long double>(name, variants, [&](double& x) {
+    if (samples-- <= 0) return false;
+    const uint64_t bits = random();
+    const uint64_t exponent = samples % 4 == 0 ? bits >> 52 & 0x7ff : 983 + (bits >> 52) % 56;
+    x = std::bit_cast<double>((bits & 0x800fffffffffffff) | exponent << 52);
+    return true;
+  });
 }
 
 }  // namespace
 }  // namespace backcast::testing
 
-/// sweep [stride of f32 [samples of f64 [only this function]]]
+/// math_sweep [stride of f32 [samples of f64 [functions…]]]
 int main(int argc, char** argv) {
   using namespace backcast;
   const uint64_t stride = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
   const int64_t samples = argc > 2 ? std::strtoll(argv[2], nullptr, 10) : 10'000'000;
-  const std::string only = argc > 3 ? argv[3] : "";
+  std::vector<std::string> names(argv + std::min(argc, 3), argv + argc);
+  if (names.empty()) {
+    for (const auto& [name, reference] : testing::references<double>()) names.push_back(name);
+  }
+  if (stride == 0) return 1;
   const testing::CompiledFunctions fused(loop::math_library(true));
   const testing::CompiledFunctions plain(loop::math_library(false));
-  fmt::print("{:10} {:>6}  {:>22}  {:>22}\n", "function", "stated", "fma: ULP at",
-             "no fma: ULP at");
-  for (const auto& [name, reference] : testing::references<double>()) {
-    if (!only.empty() && name != only) continue;
-    for (const char* suffix : {".f32", ".f64"}) {
-      const std::string function = name + suffix;
-      std::string row = fmt::format("{:10} {:6}", function, loop::stated_ulp(function));
-      for (const testing::CompiledFunctions* variant : {&fused, &plain}) {
-        const testing::CompiledFunctions::Batch batch = variant->batch(function);
-        const testing::Worst worst = function.ends_with("32")
-                                         ? testing::measure_f32(name, batch, stride)
-                                         : testing::measure_f64(name, batch, samples);
-        row += fmt::format("  {:6.3f} {:15.8g}", worst.error, worst.argument);
-      }
-      fmt::print("{}\n", row);
+  fmt::print("{:11} {:>6}  {:>6} {:15}  {:>6} {:15}\n", "function", "stated", "fma", "at", "no fma",
+             "at");
+  for (const std::string& name : names) {
+    for (const bool wide : {false, true}) {
+      const std::string function = name + (wide ? ".f64" : ".f32");
+      const testing::Variants variants = {fused.batch(function), plain.batch(function)};
+      const testing::Figures figures = wide ? testing::measure_f64(name, variants, samples)
+                                            : testing::measure_f32(name, variants, stride);
+      fmt::print("{:11} {:6}  {:6.3f} {:<15.8g}  {:6.3f} {:<15.8g}\n", function,
+                 loop::stated_ulp(function), figures[0].error, figures[0].argument,
+                 figures[1].error, figures[1].argument);
       std::fflush(stdout);
     }
   }
