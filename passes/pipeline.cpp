@@ -69,13 +69,24 @@ class PassRunner {
   PipelineResult run(const Module& module) {
     check_names();
     PipelineResult r{module, {}, false};
-    for (const GraphPass& pass : graph_passes()) {
+    for (const GraphPass& pass : graph_passes_to_run()) {
       timed(pass.name, [&] { r.module = pass.run(r.module); });
       if (after_graph(pass.name, r.module)) return r;
     }
     timed("lower", [&] { r.program = lower(r.module, options_.name); });
     r.lowered = true;
     if (after_loop("lower", r.program)) return r;
+    return run_loop_passes(std::move(r));
+  }
+
+  PipelineResult run(const loop::Program& program) {
+    check_names();
+    if (options_.verify) loop::verify(program);
+    return run_loop_passes({{}, program, true});
+  }
+
+ private:
+  PipelineResult run_loop_passes(PipelineResult r) {
     for (const LoopPass& pass : loop_passes()) {
       timed(pass.name, [&] { r.program = pass.run(r.program, target_); });
       if (after_loop(pass.name, r.program)) return r;
@@ -83,10 +94,16 @@ class PassRunner {
     return r;
   }
 
- private:
+  std::vector<GraphPass> graph_passes_to_run() const {
+    std::vector<GraphPass> passes = graph_passes();
+    passes.insert(passes.begin() + 1, options_.extra_graph_passes.begin(),
+                  options_.extra_graph_passes.end());
+    return passes;
+  }
+
   void check_names() const {
     std::set<std::string> known{"all", "lower"};
-    for (const GraphPass& pass : graph_passes()) known.emplace(pass.name);
+    for (const GraphPass& pass : graph_passes_to_run()) known.emplace(pass.name);
     for (const LoopPass& pass : loop_passes()) known.emplace(pass.name);
     std::set<std::string> wanted = options_.print_after;
     if (!options_.stop_after.empty()) wanted.insert(options_.stop_after);
@@ -144,6 +161,11 @@ class PassRunner {
 PipelineResult run_pipeline(const Module& module, const TargetInfo& target,
                             const PipelineOptions& options) {
   return PassRunner(target, options).run(module);
+}
+
+PipelineResult run_pipeline(const loop::Program& program, const TargetInfo& target,
+                            const PipelineOptions& options) {
+  return PassRunner(target, options).run(program);
 }
 
 }  // namespace backcast

@@ -14,23 +14,6 @@
 
 namespace backcast {
 
-struct PipelineOptions {
-  std::string name = "model";         // of the library: a C identifier
-  std::set<std::string> print_after;  // pass names, or "all"
-  std::string stop_after;             // a pass name; empty: run to the end
-  bool verify = true;
-  bool round_trip = false;      // also check parse(print(m)) == m after every pass
-  std::ostream* log = nullptr;  // where print_after and timings go
-  bool timings = false;
-};
-
-/// What is there after the last pass that ran: graph IR until lowering, a program from then on.
-struct PipelineResult {
-  Module module;
-  loop::Program program;
-  bool lowered = false;
-};
-
 using GraphPassFunction = Module (*)(const Module&);
 using LoopPassFunction = loop::Program (*)(const loop::Program&, const TargetInfo&);
 
@@ -43,6 +26,25 @@ struct LoopPass {
   LoopPassFunction run;
 };
 
+struct PipelineOptions {
+  std::string name = "model";         // of the library: a C identifier
+  std::set<std::string> print_after;  // pass names, or "all"
+  std::string stop_after;             // a pass name; empty: run to the end
+  bool verify = true;
+  bool round_trip = false;      // also check parse(print(m)) == m after every pass
+  std::ostream* log = nullptr;  // where print_after and timings go
+  bool timings = false;
+  /// Passes of the caller's own. They run once calls are inlined: `main` is all there is.
+  std::vector<GraphPass> extra_graph_passes;
+};
+
+/// What is there after the last pass that ran: graph IR until lowering, a program from then on.
+struct PipelineResult {
+  Module module;
+  loop::Program program;
+  bool lowered = false;
+};
+
 /// Every pass, in the order in which compilation runs them; `lower` stands between the two lists.
 const std::vector<GraphPass>& graph_passes();
 const std::vector<LoopPass>& loop_passes();
@@ -50,6 +52,9 @@ const std::vector<LoopPass>& loop_passes();
 /// Graph IR with a function `main` → a program ready for an emitter. CompileError for what cannot
 /// be compiled and for a pass name that does not exist.
 PipelineResult run_pipeline(const Module& module, const TargetInfo& target,
+                            const PipelineOptions& options);
+/// The same from a program on, as lower() or a text with compute definitions gives it.
+PipelineResult run_pipeline(const loop::Program& program, const TargetInfo& target,
                             const PipelineOptions& options);
 
 }  // namespace backcast
