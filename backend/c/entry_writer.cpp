@@ -111,8 +111,8 @@ std::string EntryWriter::pointer(BufferId id) {
   const loop::Program& program = context_.program;
   Dim bytes;
   for (BufferId at = id; program.buffer(at).view_of >= 0; at = program.buffer(at).view_of) {
-    const Buffer& whole = program.buffer(program.buffer(at).view_of);
-    bytes = bytes + program.buffer(at).view_offset * Dim(byte_size(whole.element));
+    const Buffer& view = program.buffer(at);
+    bytes = bytes + view.view_offset * Dim(byte_size(view.element));
   }
   const BufferId owner_id = program.owner(id);
   const Buffer& owner = program.buffer(owner_id);

@@ -56,12 +56,13 @@ FunctionWriter::FunctionWriter(Prelude& prelude,
                                const std::map<std::string, loop::MathFunction>& functions)
     : prelude_(prelude), functions_(functions), names_({"index_t", "lane"}) {}
 
-std::string FunctionWriter::local(const std::string& name) {
-  const auto found = locals_.find(name);
-  if (found != locals_.end()) return found->second;
+std::string FunctionWriter::local_of(std::map<std::string, std::string>& names,
+                                     const std::string& name) {
+  const auto found = names.find(name);
+  if (found != names.end()) return found->second;
   std::string wanted = sanitize(name);
   if (belongs_to_file(wanted)) wanted += '_';
-  return locals_[name] = names_.make(wanted);
+  return names[name] = names_.make(wanted);
 }
 
 void FunctionWriter::bind(const std::string& name, int mask_bits) { mask_bits_[name] = mask_bits; }

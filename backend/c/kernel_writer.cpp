@@ -279,7 +279,7 @@ void KernelWriter::alloc(const StmtNode& node, const std::vector<Stmt>& siblings
   int64_t count = 0;
   BC_CHECK(loop::as_constant(node.exprs[0], count), "allocation {} has no constant size",
            node.name);
-  const std::string name = writer_.local(node.name);
+  const std::string name = writer_.local_place(node.name);
   const bool variables = node.memory == Memory::registers && !mentions_.arrays.contains(node.name);
   writer_.add_place(node.name, {name, node.type, variables});
   const std::string unused = mentions_.loaded.contains(node.name) ? "" : " __attribute__((unused))";
@@ -327,7 +327,7 @@ std::string parameter_list(KernelWriter& kernel_writer, const Kernel& kernel,
       });
       type = alias;
     }
-    const std::string name = writer.local(buffer.name);
+    const std::string name = writer.local_place(buffer.name);
     writer.add_place(buffer.name, {name, element, false});
     list += fmt::format("{}{}{} *{}{}", list.empty() ? "" : ", ",
                         buffer.mode == loop::AccessMode::read ? "const " : "", type,
@@ -362,7 +362,7 @@ KernelText kernel_text(Prelude& prelude, const Kernel& kernel, const std::string
   const std::string parameters = parameter_list(writer, kernel, use);
   for (const loop::BufferParam& buffer : kernel.buffers) {
     if (!writer.mentions().mentions(buffer.name)) {
-      writer.writer().line(fmt::format("(void){};", writer.writer().local(buffer.name)));
+      writer.writer().line(fmt::format("(void){};", writer.writer().local_place(buffer.name)));
     }
   }
   for (const std::string& size : kernel.sizes) {

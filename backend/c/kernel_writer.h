@@ -28,8 +28,10 @@ class FunctionWriter {
  public:
   FunctionWriter(Prelude& prelude, const std::map<std::string, loop::MathFunction>& functions);
 
-  /// The C name of a local; unique, and none that a type or helper of the file has.
-  std::string local(const std::string& name);
+  /// The C name of a variable; unique, and none that a type or helper of the file has.
+  std::string local(const std::string& name) { return local_of(locals_, name); }
+  /// The same of a buffer or allocation, which may share its loop IR name with a variable.
+  std::string local_place(const std::string& name) { return local_of(local_places_, name); }
   void bind(const std::string& name, int mask_bits);
   void add_place(const std::string& name, Place place) { places_[name] = std::move(place); }
 
@@ -56,6 +58,7 @@ class FunctionWriter {
   const std::set<std::string>& called() const { return called_; }
 
  private:
+  std::string local_of(std::map<std::string, std::string>& names, const std::string& name);
   Text node_text(const loop::Expr& e);
   Text load_text(const loop::ExprNode& node);
   Text if_text(const loop::ExprNode& node);
@@ -69,7 +72,7 @@ class FunctionWriter {
   std::string text_;
   int indent_ = 1;
   Identifiers names_;
-  std::map<std::string, std::string> locals_;
+  std::map<std::string, std::string> locals_, local_places_;
   std::map<std::string, int> mask_bits_;
   std::map<std::string, Place> places_;
   std::unordered_map<const loop::ExprNode*, int> uses_;

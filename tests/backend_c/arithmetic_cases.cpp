@@ -1,0 +1,208 @@
+// Every operation on every type, on scalars and on vectors; casts and selections.
+#include <fmt/format.h>
+
+#include "tests/backend_c/cases.h"
+
+namespace backcast::c_test {
+
+using loop::Expr;
+using loop::Op;
+using loop::Scalar;
+using loop::Stmt;
+using loop::Type;
+
+namespace {
+
+constexpr int64_t kCount = 64;
+constexpr ElementType kNumbers[] = {
+    ElementType::i8,  ElementType::i16, ElementType::i32, ElementType::i64, ElementType::u8,
+    ElementType::u16, ElementType::u32, ElementType::u64, ElementType::f32, ElementType::f64};
+constexpr Op kFloatOps[] = {Op::add, Op::sub, Op::mul, Op::div, Op::min, Op::max};
+constexpr Op kIntegerOps[] = {Op::add,     Op::sub,    Op::mul,     Op::min,     Op::max,
+                              Op::bit_and, Op::bit_or, Op::bit_xor, Op::mul_high};
+constexpr Op kComparisons[] = {Op::eq, Op::ne, Op::lt, Op::le, Op::gt, Op::ge};
+
+int32_t lanes_of(ElementType element) {
+  return static_cast<int32_t>(std::min<int64_t>(32 / byte_size(element), 16));
+}
+
+/// A loop over groups of `lanes` elements with a store per result.
+class Elementwise {
+ public:
+  Elementwise(const std::string& name, int32_t lanes) : builder_(name), lanes_(lanes) {}
+
+  Expr input(const std::string& name, const Literal& value) {
+    builder_.input(name, value, {Dim(kCount)});
+    return loop::load({loop::scalar_of(value.element()), lanes_}, name, index());
+  }
+  void output(Expr value) {
+    const std::string name = fmt::format("y{}", stores_.size());
+    builder_.output(name, loop::element_of(value.type().scalar), {Dim(kCount)});
+    stores_.push_back(loop::store(name, index(), std::move(value)));
+  }
+  Case finish() {
+    return builder_.finish(loop::for_loop("i", 0, kCount / lanes_, loop::block(stores_)));
+  }
+  ProgramBuilder& builder() { return builder_; }
+
+ private:
+  Expr index() const { return loop::var("i") * loop::index_constant(lanes_); }
+  ProgramBuilder builder_;
+  int32_t lanes_;
+  std::vector<Stmt> stores_;
+};
+
+Literal without_zeros(const Literal& value) {
+  std::vector<std::byte> bytes(value.bytes().begin(), value.bytes().end());
+  const auto size = static_cast<size_t>(byte_size(value.element()));
+  for (int64_t i = 0; i < value.element_count(); ++i) {
+    if (value.as_int(i) == 0) bytes[static_cast<size_t>(i) * size] = std::byte{3};
+  }
+  return Literal(value.element(), value.shape(), std::move(bytes));
+}
+
+Case arithmetic(ElementType element, int32_t lanes) {
+  Elementwise e(fmt::format("arith_{}_{}", name_of(element), lanes), lanes);
+  const Expr a = e.input("a", interesting(element, kCount, 1));
+  const Expr b = e.input("b", interesting(element, kCount, 2));
+  for (const Op op : kComparisons) e.output(loop::binary(op, a, b));
+  if (is_float(element)) {
+    for (const Op op : kFloatOps) e.output(loop::binary(op, a, b));
+    for (const Op op : {Op::neg, Op::abs, Op::is_nan}) e.output(loop::unary(op, a));
+    e.output(a * b + a);  // must not be fused
+    return e.finish();
+  }
+  const int64_t bits = 8 * byte_size(element);
+  const Expr divisor = e.input("d", without_zeros(interesting(element, kCount, 3)));
+  const Expr positive = e.input("p", without_zeros(small_values(element, kCount, 100, 4)));
+  const Expr count = e.input("s", small_values(element, kCount, bits, 5));
+  for (const Op op : kIntegerOps) e.output(loop::binary(op, a, b));
+  for (const Op op : {Op::div, Op::rem}) e.output(loop::binary(op, a, divisor));
+  for (const Op op : {Op::floor_div, Op::floor_mod}) e.output(loop::binary(op, a, positive));
+  for (const Op op : {Op::shl, Op::shr}) e.output(loop::binary(op, a, count));
+  for (const Op op : {Op::neg, Op::abs, Op::bit_not}) e.output(loop::unary(op, a));
+  const Type type = a.type();
+  for (const int64_t c : {int64_t{-1}, int64_t{7}}) {
+    if (is_signed(element) || c > 0) {
+      e.output(loop::binary(Op::div, a, loop::int_constant(type, c)));
+    }
+  }
+  for (const int64_t c : {int64_t{8}, int64_t{5}}) {
+    e.output(loop::floor_div(a, loop::int_constant(type, c)));
+    e.output(loop::floor_mod(a, loop::int_constant(type, c)));
+  }
+  return e.finish();
+}
+
+/// Truth values from comparisons of types of different widths.
+Case booleans(int32_t lanes) {
+  Elementwise e(fmt::format("booleans_{}", lanes), lanes);
+  const Expr p = e.input("p", interesting(ElementType::boolean, kCount, 6));
+  const Expr x = e.input("x", interesting(ElementType::f64, kCount, 7));
+  const Expr y = e.input("y", interesting(ElementType::i8, kCount, 8));
+  const Expr less = loop::binary(Op::lt, x, loop::float_constant(x.type(), 0.25));
+  const Expr negative = loop::binary(Op::lt, y, loop::int_constant(y.type(), 0));
+  for (const Op op : {Op::bit_and, Op::bit_or, Op::bit_xor, Op::eq, Op::ne, Op::lt, Op::le, Op::gt,
+                      Op::ge, Op::min, Op::max}) {
+    e.output(loop::binary(op, p, less));
+    e.output(loop::binary(op, less, negative));
+  }
+  e.output(loop::unary(Op::bit_not, negative));
+  e.output(loop::select(p, less, negative));
+  for (const Scalar s : {Scalar::i8, Scalar::i32, Scalar::u64, Scalar::f32, Scalar::f64}) {
+    e.output(loop::cast({s, lanes}, p));
+    e.output(loop::cast({s, lanes}, less));
+  }
+  return e.finish();
+}
+
+Case casts(ElementType from, int32_t lanes) {
+  Elementwise e(fmt::format("cast_{}_{}", name_of(from), lanes), lanes);
+  const Expr in_range = e.input("r", small_values(from, kCount, 100, 9));
+  const Expr any = e.input("a", interesting(from, kCount, 10));
+  e.output(loop::cast({Scalar::boolean, lanes}, any));
+  for (const ElementType to : kNumbers) {
+    const bool may_overflow = is_float(from) && is_integer(to);
+    e.output(loop::cast({loop::scalar_of(to), lanes}, may_overflow ? in_range : any));
+    if (is_signed(from) && is_signed(to)) {
+      e.output(loop::cast({loop::scalar_of(to), lanes}, loop::unary(Op::neg, in_range)));
+    }
+  }
+  return e.finish();
+}
+
+Case bit_casts(int32_t lanes) {
+  Elementwise e(fmt::format("bits_{}", lanes), lanes);
+  const Expr f = e.input("f", interesting(ElementType::f32, kCount, 11));
+  const Expr i = e.input("i", interesting(ElementType::i32, kCount, 12));
+  const Expr d = e.input("d", interesting(ElementType::f64, kCount, 13));
+  const Expr l = e.input("l", interesting(ElementType::u64, kCount, 14));
+  e.output(loop::bitcast({Scalar::i32, lanes}, f));
+  e.output(loop::bitcast({Scalar::u32, lanes}, f));
+  e.output(loop::bitcast({Scalar::f32, lanes}, i));
+  e.output(loop::bitcast({Scalar::u32, lanes}, i));
+  e.output(loop::bitcast({Scalar::i64, lanes}, d));
+  e.output(loop::bitcast({Scalar::f64, lanes}, l));
+  return e.finish();
+}
+
+Case selections(ElementType element, int32_t lanes) {
+  Elementwise e(fmt::format("select_{}_{}", name_of(element), lanes), lanes);
+  const Expr a = e.input("a", interesting(element, kCount, 15));
+  const Expr b = e.input("b", interesting(element, kCount, 16));
+  const Expr p = e.input("p", interesting(ElementType::boolean, kCount, 17));
+  e.output(loop::select(p, a, b));
+  e.output(loop::select(loop::binary(Op::lt, a, b), a, loop::constant(a.type(), 3)));
+  // A shared node, used twice in one statement.
+  const Expr shared = a * b;
+  e.output(shared + loop::max(shared, a));
+  return e.finish();
+}
+
+}  // namespace
+
+std::vector<Case> arithmetic_cases() {
+  std::vector<Case> cases;
+  for (const ElementType element : kNumbers) {
+    cases.push_back(arithmetic(element, 1));
+    cases.push_back(arithmetic(element, lanes_of(element)));
+  }
+  for (const int32_t lanes : {1, 4, 8}) cases.push_back(booleans(lanes));
+  return cases;
+}
+
+std::vector<Case> conversion_cases() {
+  std::vector<Case> cases;
+  for (const ElementType element : kNumbers) {
+    for (const int32_t lanes : {1, 4}) {
+      cases.push_back(casts(element, lanes));
+      cases.push_back(selections(element, lanes));
+    }
+  }
+  cases.push_back(bit_casts(1));
+  cases.push_back(bit_casts(4));
+  return cases;
+}
+
+std::vector<Case> rounding_cases() {
+  std::vector<Case> cases;
+  for (const ElementType element : {ElementType::f32, ElementType::f64}) {
+    for (const int32_t lanes : {1, 4, 8}) {
+      if (lanes * byte_size(element) > 32) continue;
+      Elementwise e(fmt::format("round_{}_{}", name_of(element), lanes), lanes);
+      const Expr a = e.input("a", interesting(element, kCount, 18));
+      const Expr b = e.input("b", interesting(element, kCount, 19));
+      for (const Op op : {Op::floor, Op::ceil, Op::round_even, Op::trunc}) {
+        e.output(loop::unary(op, a));
+        e.output(loop::unary(op, a + loop::float_constant(a.type(), 0.5)));
+      }
+      e.output(loop::unary(Op::sqrt, loop::unary(Op::abs, a)));
+      e.output(loop::unary(Op::sqrt, b));
+      e.output(loop::fma(a, b, a));
+      cases.push_back(e.finish());
+    }
+  }
+  return cases;
+}
+
+}  // namespace backcast::c_test

@@ -1,0 +1,50 @@
+// Programs that exercise the C emission, built by hand, with inputs of their own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/graph/literal.h"
+#include "ir/loop/program.h"
+
+namespace backcast::c_test {
+
+struct Case {
+  loop::Program program;  // one entry point, planned
+  std::vector<Literal> inputs;
+};
+
+/// A program of one kernel: buffers are added as they are asked for.
+class ProgramBuilder {
+ public:
+  explicit ProgramBuilder(const std::string& name);
+
+  /// Adds a parameter of the kernel bound to an input or output of the program.
+  std::string input(const std::string& name, ElementType element, std::vector<int64_t> shape,
+                    const std::vector<double>& values);
+  std::string input(const std::string& name, Literal value, Dims shape);
+  std::string output(const std::string& name, ElementType element, Dims shape);
+  loop::Program& program() { return result_.program; }
+  /// The kernel computes `body`; every parameter is passed, symbols of shapes become sizes.
+  Case finish(loop::Stmt body, int64_t macs = 0);
+
+ private:
+  void parameter(const std::string& name, ElementType element, Dims shape, loop::BufferClass kind);
+  Case result_;
+  loop::Kernel kernel_;
+  std::vector<loop::BufferId> buffers_;
+};
+
+/// Values that catch mistakes: extremes, signed zeros, denormals, infinities, and mixed ones.
+Literal interesting(ElementType element, int64_t count, uint32_t seed);
+/// Small non-negative values, or what `limit` allows.
+Literal small_values(ElementType element, int64_t count, int64_t limit, uint32_t seed);
+
+std::vector<Case> arithmetic_cases();  // all types, scalar and vector
+std::vector<Case> conversion_cases();  // casts, bit casts, selections
+std::vector<Case> vector_cases();      // shuffles, reductions, gathers
+std::vector<Case> statement_cases();   // loops, allocations, laziness, views, symbols
+std::vector<Case> math_cases(bool fma);
+std::vector<Case> rounding_cases();  // fma, sqrt, floor, … as instructions
+
+}  // namespace backcast::c_test

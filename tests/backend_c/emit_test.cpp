@@ -1,0 +1,64 @@
+// Emitted C against the interpreter: every program compiled by every compiler, optimised with all
+// warnings as errors and once under UndefinedBehaviorSanitizer, bit for bit.
+#include <gtest/gtest.h>
+
+#include "ir/loop/interpreter.h"
+#include "tests/backend_c/compiled.h"
+
+namespace backcast::c_test {
+namespace {
+
+constexpr const char* kWarnings =
+    "-std=c11 -O2 -Wall -Wextra -Wconversion -Wdouble-promotion -pedantic -Werror";
+
+std::vector<std::vector<Literal>> interpreted(const std::vector<Case>& cases) {
+  std::vector<std::vector<Literal>> results;
+  for (const Case& c : cases) {
+    results.push_back(loop::interpret(c.program, c.program.entries[0].name, c.inputs));
+  }
+  return results;
+}
+
+void compare(const Library& library, const Case& c, const std::vector<Literal>& expected) {
+  int32_t status = -1;
+  const std::vector<Literal> actual = run(library, c, status);
+  EXPECT_EQ(status, 0) << c.program.name;
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i) {
+    const std::string found = difference(actual[i], expected[i]);
+    const loop::BufferId id = c.program.entries[0].outputs[i];
+    EXPECT_EQ(found, "") << c.program.name << ", output " << c.program.buffer(id).name;
+  }
+}
+
+void check(const std::vector<Case>& cases) {
+  const std::vector<std::vector<Literal>> expected = interpreted(cases);
+  for (const Compiler& compiler : host_compilers()) {
+    const std::string trap = compiler.name == "gcc"
+                                 ? " -fsanitize=undefined -fsanitize-undefined-trap-on-error"
+                                 : " -fsanitize=undefined -fsanitize-trap=undefined";
+    for (const std::string& flags : {std::string(kWarnings), std::string("-std=c11 -O1") + trap}) {
+      SCOPED_TRACE(compiler.name + " " + flags);
+      const Folder folder;
+      std::string messages;
+      const Library library(folder, cases, host_target(), compiler.command + " " + flags, messages);
+      ASSERT_EQ(messages, "");
+      for (size_t i = 0; i < cases.size(); ++i) compare(library, cases[i], expected[i]);
+    }
+  }
+}
+
+TEST(EmitC, Compilers) { EXPECT_FALSE(host_compilers().empty()); }
+TEST(EmitC, Arithmetic) { check(arithmetic_cases()); }
+TEST(EmitC, Conversions) { check(conversion_cases()); }
+TEST(EmitC, Vectors) { check(vector_cases()); }
+TEST(EmitC, Statements) { check(statement_cases()); }
+TEST(EmitC, Math) { check(math_cases(host_target().has_fma)); }
+TEST(EmitC, MathWithoutFma) { check(math_cases(false)); }
+TEST(EmitC, Instructions) {
+  if (!host_target().has_fma) GTEST_SKIP() << "this machine has no fma";
+  check(rounding_cases());
+}
+
+}  // namespace
+}  // namespace backcast::c_test
