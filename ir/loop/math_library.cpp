@@ -32,10 +32,10 @@ struct Stated {
 };
 /// Bounds for both variants; the measured figures are in ir/loop/math/README.md.
 constexpr Stated kStated[] = {
-    {"exp", 1.5, 1.5}, {"expm1", 2, 2}, {"sinh", 3, 3},    {"cosh", 2, 2},  {"tanh", 3, 3},
-    {"sigmoid", 3, 3}, {"erf", 2, 2},   {"log", 1.5, 1.5}, {"log1p", 2, 2}, {"asinh", 4, 4},
-    {"acosh", 4, 4},   {"atanh", 4, 4}, {"pow", 1.5, 1.5}, {"sin", 2, 2},   {"cos", 2, 2},
-    {"tan", 4, 4},     {"asin", 3, 3},  {"acos", 3, 3},    {"atan", 3, 3},
+    {"exp", 1.5, 1.5}, {"expm1", 2, 2.5}, {"sinh", 3, 3},    {"cosh", 2, 2},  {"tanh", 3, 3},
+    {"sigmoid", 3, 3}, {"erf", 2, 2},     {"log", 1.5, 1.5}, {"log1p", 2, 2}, {"asinh", 4, 4},
+    {"acosh", 4, 4},   {"atanh", 4, 4},   {"pow", 1, 1},     {"sin", 2, 2},   {"cos", 2, 2},
+    {"tan", 4, 4},     {"asin", 3, 3},    {"acos", 3, 3},    {"atan", 3, 3},
 };
 
 /// "exp.f32x8" → {"exp.f32", 8}.

@@ -10,12 +10,6 @@
 namespace backcast::testing {
 namespace {
 
-template <class Real>
-struct Pairs {
-  std::vector<Real> x, y;
-  void add(Real a, Real b) { x.push_back(a), y.push_back(b); }
-};
-
 template <class Real, class Wide>
 void expect_accurate(const Pairs<Real>& p) {
   const std::string function = std::string("pow") + suffix<Real>();
@@ -33,25 +27,9 @@ void expect_accurate(const Pairs<Real>& p) {
   }
 }
 
-/// Arguments whose results cover the whole range evenly.
-template <class Real>
-Pairs<Real> spread(int count) {
-  std::mt19937_64 random(4);
-  std::uniform_real_distribution<double> unit(-1, 1);
-  const double range = std::numeric_limits<Real>::max_exponent;
-  Pairs<Real> pairs;
-  for (int i = 0; i < count; ++i) {
-    const double log2_x = range * std::pow(unit(random), i % 3 == 0 ? 1 : 9);
-    const Real x = static_cast<Real>(std::exp2(log2_x));
-    if (!(x > 0) || std::isinf(x) || x == 1) continue;
-    pairs.add(x, static_cast<Real>(1.2 * range * unit(random) / std::log2(x)));
-  }
-  return pairs;
-}
-
 TEST(Power, IsAccurate) {
-  expect_accurate<float, double>(spread<float>(600'000));
-  expect_accurate<double, long double>(spread<double>(300'000));
+  expect_accurate<float, double>(pow_arguments<float>(600'000));
+  expect_accurate<double, long double>(pow_arguments<double>(300'000));
 }
 
 TEST(Power, SubnormalBases) {

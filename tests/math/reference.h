@@ -5,7 +5,9 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <random>
 #include <string>
+#include <vector>
 
 namespace backcast::testing {
 
@@ -56,6 +58,28 @@ double ulp_error(Real got, Wide want) {
         lowest, std::min(std::ilogb(want), Limits::max_exponent - 1) - (Limits::digits - 1));
   }
   return static_cast<double>(std::ldexp(difference, -exponent));
+}
+
+template <class Real>
+struct Pairs {
+  std::vector<Real> x, y;
+  void add(Real a, Real b) { x.push_back(a), y.push_back(b); }
+};
+
+/// Arguments of pow whose results cover the whole range evenly; a third of the bases close to one.
+template <class Real>
+Pairs<Real> pow_arguments(int64_t count) {
+  std::mt19937_64 random(4);
+  std::uniform_real_distribution<double> unit(-1, 1);
+  const double range = std::numeric_limits<Real>::max_exponent;
+  const double shapes[] = {1, 9, 25};
+  Pairs<Real> pairs;
+  for (int64_t i = 0; i < count; ++i) {
+    const Real x = static_cast<Real>(std::exp2(range * std::pow(unit(random), shapes[i % 3])));
+    if (!(x > 0) || std::isinf(x) || x == 1) continue;
+    pairs.add(x, static_cast<Real>(1.2 * range * unit(random) / std::log2(x)));
+  }
+  return pairs;
 }
 
 }  // namespace backcast::testing

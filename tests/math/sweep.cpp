@@ -75,6 +75,33 @@ Figures measure_f64(const std::string& name, const Variants& variants, int64_t s
   });
 }
 
+template <class Real, class Wide>
+Figures measure_pow(const Variants& variants, int64_t samples) {
+  const Pairs<Real> pairs = pow_arguments<Real>(samples);
+  std::vector<Real> got(pairs.x.size());
+  Figures figures;
+  for (size_t variant = 0; variant < variants.size(); ++variant) {
+    const void* arguments[] = {pairs.x.data(), pairs.y.data()};
+    variants[variant](arguments, got.data(), static_cast<long>(got.size()));
+    Worst& worst = figures[variant];
+    for (size_t i = 0; i < got.size(); ++i) {
+      const Wide want = std::pow(Wide{pairs.x[i]}, Wide{pairs.y[i]});
+      const double error = ulp_error<Real, Wide>(got[i], want);
+      if (error > worst.error) worst = {error, static_cast<double>(pairs.x[i])};
+    }
+  }
+  return figures;
+}
+
+Figures measure(const std::string& name, bool wide, const Variants& variants, uint64_t stride,
+                int64_t samples) {
+  if (name == "pow") {
+    return wide ? measure_pow<double, long double>(variants, samples)
+                : measure_pow<float, double>(variants, samples);
+  }
+  return wide ? measure_f64(name, variants, samples) : measure_f32(name, variants, stride);
+}
+
 }  // namespace
 }  // namespace backcast::testing
 
@@ -86,6 +113,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> names(argv + std::min(argc, 3), argv + argc);
   if (names.empty()) {
     for (const auto& [name, reference] : testing::references<double>()) names.push_back(name);
+    names.push_back("pow");
   }
   if (stride == 0) return 1;
   const testing::CompiledFunctions fused(loop::math_library(true));
@@ -96,8 +124,7 @@ int main(int argc, char** argv) {
     for (const bool wide : {false, true}) {
       const std::string function = name + (wide ? ".f64" : ".f32");
       const testing::Variants variants = {fused.batch(function), plain.batch(function)};
-      const testing::Figures figures = wide ? testing::measure_f64(name, variants, samples)
-                                            : testing::measure_f32(name, variants, stride);
+      const testing::Figures figures = testing::measure(name, wide, variants, stride, samples);
       fmt::print("{:11} {:6}  {:6.3f} {:<15.8g}  {:6.3f} {:<15.8g}\n", function,
                  loop::stated_ulp(function), figures[0].error, figures[0].argument,
                  figures[1].error, figures[1].argument);
