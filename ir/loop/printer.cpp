@@ -144,7 +144,7 @@ std::string literal_text(const Buffer& buffer) {
   if (!has_data(literal)) return "";
   // The literal's own type only where it differs from the buffer's.
   std::string text =
-      has_type_of(literal, buffer) ? " " : " " + backcast::to_string(literal.type().tensor()) + " ";
+      has_type_of(literal, buffer) ? " " : " " + backcast::to_string(literal.type()) + " ";
   if (!is_inline(literal)) return text + fmt::format("#{:016x}", literal.hash());
   text += "{";
   for (int64_t i = 0; i < literal.element_count(); ++i) {
