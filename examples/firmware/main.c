@@ -3,11 +3,18 @@
 #include "digits.h"
 #include "firmware.h"
 
-/* A three, 8x8, 0 to 16. */
+/* A three: 8x8, 0 to 16. */
+/* clang-format off */
 static const unsigned char pixels[64] = {
-    0, 2, 9, 15, 14, 9,  3,  0, 0, 4, 13, 8, 9, 16, 8,  0, 0, 0, 0,  6,  14, 15, 3, 0,
-    0, 0, 0, 11, 14, 2,  0,  0, 0, 0, 0,  2, 15, 11, 0, 0, 0, 0, 0,  0,  2,  15, 4, 0,
-    0, 1, 5, 6,  13, 16, 6,  0, 0, 2, 12, 12, 13, 11, 0, 0};
+    0, 2, 10, 12, 16, 8, 0, 0,
+    0, 4, 8, 5, 13, 16, 0, 0,
+    0, 0, 0, 7, 15, 7, 0, 0,
+    0, 0, 6, 16, 10, 0, 0, 0,
+    0, 0, 0, 5, 16, 11, 0, 0,
+    0, 0, 0, 0, 6, 16, 3, 0,
+    0, 0, 0, 0, 10, 16, 5, 0,
+    0, 2, 14, 16, 12, 9, 0, 0};
+/* clang-format on */
 
 static _Alignas(DIGITS_ARENA_ALIGN) unsigned char arena[DIGITS_ARENA_BYTES];
 

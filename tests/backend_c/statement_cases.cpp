@@ -197,7 +197,7 @@ Case odd_names() {
            loop::block(
                {loop::store("a.b/c", loop::var("for"), loop::load(u8, "int", loop::var("for"))),
                 loop::store("a b_c", loop::var("for"),
-                            loop::cast({Scalar::i64, 1}, loop::var("for") * 1000000007))}))}));
+                            loop::cast({Scalar::i64, 1}, loop::var("for") * 100000007))}))}));
 }
 
 loop::Kernel kernel_of(const std::string& name, std::vector<loop::BufferParam> buffers, Stmt body) {
