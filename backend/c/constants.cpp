@@ -78,7 +78,7 @@ void append_array(std::string& text, const Buffer& buffer, const std::string& na
                       to_string(buffer.value.type()), c_type_of(buffer.element), name,
                       std::max<int64_t>(count, 1), attributes);
   append_elements(text, buffer.value);
-  text += count == 0 ? "  0};\n" : "};\n";
+  text += count == 0 ? "  0};\n" : "\n};\n";
 }
 
 std::string section_macro(const Abi& abi) {

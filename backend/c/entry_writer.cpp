@@ -80,7 +80,7 @@ std::string failure(const EntryAbi& abi, const Check& check) {
   BC_CHECK(false, "check of kind {}", static_cast<int>(check.kind));
 }
 
-/// Checks that follow each other with one status share an `if`.
+/// Checks that follow each other with one status share an `if`, a line each.
 std::string EntryWriter::checks() const {
   std::string text;
   for (size_t i = 0; i < abi_.checks.size();) {
@@ -88,11 +88,11 @@ std::string EntryWriter::checks() const {
     std::string condition;
     size_t count = 0;
     for (; i < abi_.checks.size() && abi_.checks[i].status == status; ++i, ++count) {
-      // Each line holds one alternative, so that the text stays within its columns.
-      if (count == 6) break;
-      condition += (condition.empty() ? "" : " || ") + failure(abi_, abi_.checks[i]);
+      condition += (count > 0 ? " ||\n      " : "") + failure(abi_, abi_.checks[i]);
     }
-    text += fmt::format("  if ({}) return {};\n", condition, macro_of(status));
+    const bool is_one = count == 1;
+    text += fmt::format("  if ({}){}return {};\n{}", condition, is_one ? " " : " {\n    ",
+                        macro_of(status), is_one ? "" : "  }\n");
   }
   return text;
 }
@@ -169,8 +169,8 @@ std::string EntryWriter::write(const loop::EntryPoint& entry) {
   for (size_t i = 0; i < entry.steps.size(); ++i) step(entry.steps[i], abi_.steps[i]);
   const std::string steps = writer_.take_text();
   std::string text = fmt::format(
-      "bc_status {0}(const {0}_inputs *in, const {0}_outputs *out, void *arena, size_t "
-      "arena_bytes,\n    const bc_context *context) {{\n",
+      "bc_status {0}(const {0}_inputs *in, const {0}_outputs *out, void *arena,\n"
+      "    size_t arena_bytes, const bc_context *context) {{\n",
       abi_.symbol);
   const std::string checked = checks();
   text += checked;
@@ -241,10 +241,9 @@ std::string hooks_text() {
   for (const char* hook : {"before_kernel", "after_kernel"}) {
     text += fmt::format(
         "static void {0}(const bc_context *context, int32_t kernel, const char *name) {{\n"
-        "  if (context != NULL &&\n"
-        "      context->struct_bytes >= offsetof(bc_context, {0}) + sizeof(context->{0}) &&\n"
-        "      context->{0} != NULL) {{\n"
-        "    context->{0}(context->user, kernel, name);\n  }}\n}}\n\n",
+        "  const size_t needed = offsetof(bc_context, {0}) + sizeof context->{0};\n"
+        "  if (context == NULL || context->struct_bytes < needed) return;\n"
+        "  if (context->{0} != NULL) context->{0}(context->user, kernel, name);\n}}\n\n",
         hook);
   }
   return text;

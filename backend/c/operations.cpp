@@ -240,6 +240,16 @@ Text bool_text(Prelude& prelude, Op op, Type type, Text a, Text b) {
   return result;
 }
 
+/// An operand of a wrapping operation; what already is computed without sign stays so.
+Text as_unsigned(Prelude& prelude, Type type, const Text& a) {
+  if (a.wrapper > 0) return {a.text.substr(a.wrapper), kUnary};
+  if (a.constant && !type.is_vector()) {
+    const bool is_wide = prelude.bits(type.scalar) == 64;
+    return {integer_literal(is_wide ? Scalar::u64 : Scalar::u32, *a.constant)};
+  }
+  return cast_to(prelude.unsigned_type(type), a);
+}
+
 Text wrapping_text(Prelude& prelude, Op op, Type type, const Text& a, const Text& b) {
   const Scalar s = type.scalar;
   const std::string c_type = prelude.type(type);
@@ -248,8 +258,10 @@ Text wrapping_text(Prelude& prelude, Op op, Type type, const Text& a, const Text
         op == Op::bit_xor) {
       return infix(op, a, b);
     }
-    const std::string wrap = prelude.unsigned_type(type);
-    return cast_to(c_type, infix(op, cast_to(wrap, a), cast_to(wrap, b)));
+    const Text x = as_unsigned(prelude, type, a), y = as_unsigned(prelude, type, b);
+    Text result = cast_to(c_type, infix(op, x, y));
+    result.wrapper = c_type.size() + 2;
+    return result;
   }
   if (s == Scalar::index) return infix(op, a, b);
   const bool bitwise = op == Op::bit_and || op == Op::bit_or || op == Op::bit_xor || op == Op::shr;
@@ -258,8 +270,10 @@ Text wrapping_text(Prelude& prelude, Op op, Type type, const Text& a, const Text
     return cast_to(c_type, infix(op, widen ? cast_to("uint32_t", a) : a, b));
   }
   if (!is_signed(s) || bitwise) return infix(op, a, b);
-  const std::string wrap = prelude.unsigned_type(type);
-  return cast_to(c_type, infix(op, cast_to(wrap, a), op == Op::shl ? b : cast_to(wrap, b)));
+  const Text x = as_unsigned(prelude, type, a);
+  Text result = cast_to(c_type, infix(op, x, op == Op::shl ? b : as_unsigned(prelude, type, b)));
+  result.wrapper = c_type.size() + 2;
+  return result;
 }
 
 }  // namespace

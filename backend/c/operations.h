@@ -21,6 +21,7 @@ struct Text {
   Rank rank = kPostfix;
   int mask_bits = Prelude::kMaskBits;  // vectors of bool
   std::optional<int64_t> constant;     // integers
+  size_t wrapper = 0;  // length of a cast around an unsigned computation, at the beginning
 
   /// In parentheses if it binds less tightly than `needed`.
   std::string at(Rank needed) const { return rank <= needed ? text : "(" + text + ")"; }

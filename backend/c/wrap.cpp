@@ -7,7 +7,12 @@ namespace {
 
 constexpr size_t kColumns = 100;
 
-/// Positions of the last space before the limit that is not inside a string, per line piece.
+/// Operators end lines; names, types and `*` of a declaration do not.
+bool may_break_after(char c) {
+  return std::string_view(",+-/&|<>=?:;").find(c) != std::string::npos;
+}
+
+/// Cuts at the last space before the limit that is not inside a string, piece by piece.
 void append_wrapped(std::string& result, std::string_view line) {
   const size_t indent = line.find_first_not_of(' ');
   const bool is_comment = indent != std::string_view::npos && line.substr(indent).starts_with("/*");
@@ -25,7 +30,10 @@ void append_wrapped(std::string& result, std::string_view line) {
           continue;
         }
         if (line[i] == '"' && !is_comment) quoted = !quoted;
-        if (line[i] == ' ' && !quoted && (!first || i > indent)) cut = i;
+        if (line[i] == ' ' && !quoted && i > indent &&
+            (is_comment || may_break_after(line[i - 1]))) {
+          cut = i;
+        }
       }
     }
     if (!first) result += continuation;

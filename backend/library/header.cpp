@@ -128,10 +128,11 @@ std::string macros(const Abi& abi, const HeaderOptions& options) {
 }
 
 /// Arguments that go on while a line has room.
-std::string declaration(const std::string& start, const std::vector<std::string>& arguments) {
+std::string declaration(const std::string& start, const std::vector<std::string>& arguments,
+                        const std::string& end) {
   std::string text, line = start;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string argument = arguments[i] + (i + 1 < arguments.size() ? "," : ");");
+    const std::string argument = arguments[i] + (i + 1 < arguments.size() ? "," : end);
     if (i > 0 && line.size() + 1 + argument.size() > 100) {
       text += line + "\n";
       line = std::string(std::min<size_t>(start.size(), 60), ' ') + argument;
@@ -139,24 +140,39 @@ std::string declaration(const std::string& start, const std::vector<std::string>
       line += (i > 0 ? " " : "") + argument;
     }
   }
-  return text + line + "\n\n";
+  return text + line + "\n";
 }
 
-/// "in->" sizes in range, for the size function.
+/// Declared, then defined inline: the library itself holds entry points only.
 std::string arena_function(const Abi& abi, const EntryAbi& entry) {
-  std::string parameters, condition;
+  std::string checks;
+  std::vector<std::string> parameters;
   for (const SizeField& size : entry.sizes) {
-    parameters += fmt::format("{}int64_t {}", parameters.empty() ? "" : ", ", size.identifier);
-    condition += fmt::format("{0}{1} >= {2}_{3}_MIN && {1} <= {2}_{3}_MAX",
-                             condition.empty() ? "" : " &&\n         ", size.identifier,
-                             abi.macro_prefix, size.macro_name);
+    parameters.push_back("int64_t " + size.identifier);
+    checks += fmt::format("  if ({0} < {1}_{2}_MIN || {0} > {1}_{2}_MAX) return 0;\n",
+                          size.identifier, abi.macro_prefix, size.macro_name);
   }
-  return fmt::format(
-      "/* Bytes of arena that {0} needs at {1}; 0 if out of range. */\n"
-      "static inline size_t {0}_arena_bytes({2}) {{\n"
-      "  return {3}\n             ? (size_t){4}_ARENA_BYTES\n             : 0;\n}}\n\n",
-      entry.symbol, entry.sizes.size() == 1 ? "this size" : "these sizes", parameters, condition,
-      abi.macro_prefix);
+  const std::string start = fmt::format("static inline size_t {}_arena_bytes(", entry.symbol);
+  return fmt::format("/* Bytes of arena that {} needs at {}; 0 if out of range. */\n", entry.symbol,
+                     entry.sizes.size() == 1 ? "this size" : "these sizes") +
+         declaration(start, parameters, ");") + declaration(start, parameters, ") {") + checks +
+         fmt::format("  return {}_ARENA_BYTES;\n}}\n\n", abi.macro_prefix);
+}
+
+/// A comment in lines of at most 100 columns.
+std::string filled_comment(const std::string& text) {
+  std::string result, line = "/*";
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = std::min(text.find(' ', start), text.size());
+    const std::string word = text.substr(start, end - start);
+    if (line.size() + word.size() + 4 > 100) {
+      result += line + "\n";
+      line = " *";
+    }
+    line += " " + word;
+    start = end + 1;
+  }
+  return result + line + " */\n";
 }
 
 std::string entry_declaration(const Abi& abi, const EntryAbi& entry) {
@@ -164,15 +180,17 @@ std::string entry_declaration(const Abi& abi, const EntryAbi& entry) {
   std::string text = struct_text(symbol + "_inputs", entry.sizes, entry.inputs, true);
   text += struct_text(symbol + "_outputs", {}, entry.outputs, false);
   if (!entry.sizes.empty()) text += arena_function(abi, entry);
-  text += fmt::format(
-      "/* Runs the model. `arena` needs {0}_ARENA_BYTES aligned to {0}_ARENA_ALIGN{1};\n"
-      " * its contents before and after mean nothing. Tensors must not overlap. `context` may be\n"
-      " * null. */\n",
-      abi.macro_prefix, abi.arena_bytes == 0 ? " and may be null" : "");
-  return text + declaration(fmt::format("bc_status {}(", symbol),
-                            {fmt::format("const {}_inputs *in", symbol),
-                             fmt::format("const {}_outputs *out", symbol), "void *arena",
-                             "size_t arena_bytes", "const bc_context *context"});
+  text += filled_comment(fmt::format(
+      "Runs the model. `arena` needs {0}_ARENA_BYTES aligned to {0}_ARENA_ALIGN{1}; its contents "
+      "before and after mean nothing. Tensors must not overlap. `context` may be null.",
+      abi.macro_prefix, abi.arena_bytes == 0 ? " and may be null" : ""));
+  return text +
+         declaration(fmt::format("bc_status {}(", symbol),
+                     {fmt::format("const {}_inputs *in", symbol),
+                      fmt::format("const {}_outputs *out", symbol), "void *arena",
+                      "size_t arena_bytes", "const bc_context *context"},
+                     ");") +
+         "\n";
 }
 
 }  // namespace
