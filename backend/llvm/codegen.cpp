@@ -101,7 +101,7 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const TargetInfo& targe
   if (riscv) code_model = llvm::CodeModel::Medium;  // any address, relative to the counter
   std::unique_ptr<llvm::TargetMachine> machine(llvm_target->createTargetMachine(
       target.triple, target.cpu, target.features, target_options(target), relocation, code_model,
-      level == 0 ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default));
+      level == 0 ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default));
   BC_CHECK(machine != nullptr, "LLVM made no target machine for {}", target.name);
   if (triple.isARM() || triple.isThumb()) {
     // Nothing unwinds, so ARM's table of 8 bytes per function is left out, as gcc does for C. The

@@ -56,8 +56,8 @@ struct TargetInfo {
 
 /// The rows of the table (without `native`, which is made from the host).
 std::span<const TargetInfo> all_targets();
-/// CompileError listing the known names when there is none of this name. "native" gives null: it needs the host's
-/// description, which the driver supplies through backend/llvm.
+/// CompileError listing the known names when there is none of this name. "native" gives null: it
+/// needs the host's description, which the driver supplies through backend/llvm.
 const TargetInfo* find_target(std::string_view name);
 
 }  // namespace backcast

@@ -1,0 +1,256 @@
+// The contract of a library, held against the objects of every target.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "backend/llvm/archive.h"
+#include "backend/llvm/host.h"
+#include "backend/llvm/object_reader.h"
+#include "ir/graph/error.h"
+#include "ir/loop/math_library.h"
+#include "ir/loop/visit.h"
+#include "tests/backend_llvm/program_helpers.h"
+
+namespace backcast::testing {
+namespace {
+
+using loop::Buffer;
+using loop::BufferClass;
+using loop::Expr;
+using loop::Op;
+using loop::Scalar;
+using loop::Type;
+
+/// y = max(w·x + b summed over rows, 0), with constants, in the vectors of the target; fused where
+/// the target prefers that. Also divides, converts and copies, so that helpers are needed.
+loop::Program example(const TargetInfo& target) {
+  const int32_t lanes = target.vector_lanes(4);
+  const Type vector{Scalar::f32, lanes};
+  const Expr i = loop::var("i"), k = loop::var("k");
+  Expr x = loop::load({Scalar::f32, 1}, "x", k);
+  if (lanes > 1) x = loop::broadcast(x, lanes);
+  const Expr w = loop::load(vector, "w", k * 32 + i * lanes);
+  const Expr sum = loop::load(vector, "acc", 0);
+  const Expr next = target.has_fma ? loop::fma(x, w, sum) : sum + x * w;
+  loop::Kernel dense;
+  dense.name = "dense";
+  dense.buffers = {read_buffer("x", Scalar::f32, {16}), read_buffer("w", Scalar::f32, {16, 32}),
+                   write_buffer("t", Scalar::f32, {32})};
+  dense.body = loop::for_loop(
+      "i", 0, 32 / lanes,
+      loop::block({loop::alloc("acc", vector, 1, loop::Memory::registers),
+                   loop::store("acc", 0, loop::float_constant(vector, 0)),
+                   loop::for_loop("k", 0, 16, loop::store("acc", 0, next)),
+                   loop::store("t", i * lanes,
+                               loop::binary(Op::max, sum, loop::float_constant(vector, 0)))}));
+  loop::Kernel divide;
+  divide.name = "divide";
+  divide.buffers = {read_buffer("t", Scalar::f32, {32}), write_buffer("y", Scalar::i64, {32})};
+  const Expr scaled = loop::load({Scalar::f32, 1}, "t", i);
+  const Expr wide = loop::cast({Scalar::f64, 1}, scaled);
+  const Expr whole = loop::cast({Scalar::i64, 1}, wide + wide);
+  divide.body = loop::for_loop(
+      "i", 0, 32,
+      loop::store("y", i, loop::binary(Op::div, whole, loop::cast({Scalar::i64, 1}, i + Expr(1)))));
+
+  loop::Program program;
+  program.name = "net";
+  std::vector<double> weights;
+  for (int v = 0; v < 512; ++v) weights.push_back((v * 37 % 101 - 50) / 64.0);
+  program.buffers.resize(4);
+  const char* names[] = {"x", "y", "w", "t"};
+  const BufferClass kinds[] = {BufferClass::input, BufferClass::output, BufferClass::constant,
+                               BufferClass::arena};
+  const Dims shapes[] = {{16}, {32}, {16, 32}, {32}};
+  for (size_t b = 0; b < 4; ++b) {
+    program.buffers[b].name = names[b];
+    program.buffers[b].kind = kinds[b];
+    program.buffers[b].shape = shapes[b];
+  }
+  program.buffers[1].element = ElementType::i64;
+  program.buffers[2].value = Literal::from_doubles(ElementType::f32, {16, 32}, weights);
+  program.buffers[2].alignment = 64;
+  program.buffers[3].offset = 0;
+  program.arena_bytes = 128;
+  program.arena_alignment = 16;
+  program.kernels = {{"dense", dense}, {"divide", divide}};
+  loop::EntryPoint entry;
+  entry.inputs = {0};
+  entry.outputs = {1};
+  entry.steps = {{loop::StepKind::call, "dense", {0, 2, 3}, {}, {}},
+                 {loop::StepKind::call, "divide", {3, 1}, {}, {}}};
+  program.entries = {entry};
+  return program;
+}
+
+/// Compiler helpers by the names of the Arm run-time ABI and of libgcc: __aeabi_fadd, __addsf3.
+bool is_allowed(const std::string& name) {
+  static const std::set<std::string> kMemory = {"memcpy", "memmove", "memset"};
+  return kMemory.contains(name) || name.starts_with("__aeabi_") ||
+         (name.starts_with("__") &&
+          (name.ends_with("2") || name.ends_with("3") || name.ends_with("di") ||
+           name.ends_with("si") || name.ends_with("df") || name.ends_with("sf")));
+}
+
+}  // namespace
+}  // namespace backcast::testing
+
+namespace backcast {
+/// What a failing test prints of its parameter.
+void PrintTo(const TargetInfo& target, std::ostream* stream) { *stream << target.name; }
+}  // namespace backcast
+
+namespace backcast::testing {
+namespace {
+
+class EveryTarget : public ::testing::TestWithParam<TargetInfo> {};
+
+TEST_P(EveryTarget, ObjectsKeepTheContract) {
+  const TargetInfo& target = GetParam();
+  const ObjectFile object = emit_object(example(target), target);
+  const ObjectSummary summary = read_object(object.bytes);
+  EXPECT_EQ(summary.bits, target.pointer_bits);
+  std::vector<std::string> exported;
+  for (const ObjectSymbol& symbol : summary.symbols) {
+    if (!symbol.defined) {
+      EXPECT_TRUE(is_allowed(symbol.name)) << symbol.name;
+      const bool hard = target.has_f32 && target.has_f64 && target.pointer_bits == 64;
+      EXPECT_FALSE(hard && symbol.name.starts_with("__")) << symbol.name;
+      EXPECT_FALSE(target.has_f32 && symbol.name == "__aeabi_fmul");
+    } else if (symbol.global) {
+      exported.push_back(symbol.name);
+    }
+  }
+  EXPECT_EQ(exported, std::vector<std::string>{"net_run"});
+  bool has_weights = false;
+  for (const ObjectSection& section : summary.sections) {
+    EXPECT_FALSE(section.writable && section.bytes > 0) << section.name;
+    has_weights = has_weights || (section.name == ".rodata.net" && section.bytes >= 2048);
+    EXPECT_FALSE(section.name.starts_with(".eh_frame") && section.bytes > 0);
+    EXPECT_FALSE(section.name.starts_with(".ARM.exidx")) << section.name;
+  }
+  EXPECT_TRUE(has_weights);
+  EXPECT_GT(object.stack_bytes, 0);
+  EXPECT_LT(object.stack_bytes, 2048);
+}
+
+TEST_P(EveryTarget, EqualInputGivesEqualBytes) {
+  const TargetInfo& target = GetParam();
+  const std::string first = emit_object(example(target), target).bytes;
+  EXPECT_EQ(first, emit_object(example(target), target).bytes);
+  const std::string archive = write_archive({{"net.o", first}});
+  EXPECT_EQ(archive, write_archive({{"net.o", first}}));
+  const std::vector<std::pair<std::string, std::string>> members = read_archive(archive);
+  ASSERT_EQ(members.size(), 1U);
+  EXPECT_EQ(members[0].first, "net.o");
+  EXPECT_EQ(members[0].second, first);
+}
+
+/// A kernel that calls a math function element by element.
+loop::Kernel caller(const std::string& name, const loop::MathFunction& function) {
+  const Expr i = loop::var("i");
+  loop::Kernel kernel;
+  kernel.name = "k";
+  std::vector<Expr> args;
+  for (const loop::MathFunction::Param& param : function.params) {
+    kernel.buffers.push_back(read_buffer(param.name, param.type.scalar, {8}));
+    args.push_back(loop::load(param.type, param.name, i));
+  }
+  kernel.buffers.push_back(write_buffer("result", function.result.type().scalar, {8}));
+  kernel.body = loop::for_loop(
+      "i", 0, 8, loop::store("result", i, loop::call(name, function.result.type(), args)));
+  return kernel;
+}
+
+/// Whether the function, as the library has it, uses what only legalisation can give this target:
+/// square roots and fma on a type without hardware.
+bool needs_legalisation(const loop::MathFunction& function, const TargetInfo& target) {
+  bool found = false;
+  const auto look = [&](const Expr& e) {
+    const bool hardware = e.type().scalar == Scalar::f64 ? target.has_f64 : target.has_f32;
+    const bool needs = e->kind == loop::ExprKind::fma || e->op == Op::sqrt;
+    found = found || (needs && !hardware);
+  };
+  for (const auto& [name, value] : function.lets) loop::visit(value, look);
+  loop::visit(function.result, look);
+  return found;
+}
+
+/// What the library holds compiles for every target without a math library.
+TEST_P(EveryTarget, MathFunctionsNeedNoLibrary) {
+  const TargetInfo& target = GetParam();
+  int compiled = 0;
+  for (const auto& [name, function] : loop::math_library(target.has_fma)) {
+    SCOPED_TRACE(name);
+    loop::Program program = single_kernel(caller(name, function));
+    program.functions = loop::functions_for(program.kernels, target.has_fma);
+    bool skip = false;
+    for (const auto& [callee, body] : program.functions) {
+      skip = skip || needs_legalisation(body, target);
+    }
+    if (skip) continue;
+    ++compiled;
+    const ObjectFile object = emit_object(program, target, {.level = 0});
+    for (const ObjectSymbol& symbol : read_object(object.bytes).symbols) {
+      EXPECT_TRUE(symbol.defined || is_allowed(symbol.name)) << symbol.name;
+    }
+  }
+  EXPECT_GE(compiled, 20);
+}
+
+TEST_P(EveryTarget, MathFunctionsMayStayFunctions) {
+  const TargetInfo& target = GetParam();
+  const loop::MathFunction& function = loop::math_library(target.has_fma).at("exp.f32");
+  loop::Program program = single_kernel(caller("exp.f32", function));
+  program.functions = loop::functions_for(program.kernels, target.has_fma);
+  const ObjectFile inlined = emit_object(program, target);
+  const ObjectFile outlined = emit_object(program, target, {.outline_math = true});
+  EXPECT_EQ(inlined.frames.size(), 2U);
+  EXPECT_EQ(outlined.frames.size(), 3U);
+  EXPECT_GE(outlined.stack_bytes, inlined.frames.at("t_k_k"));
+}
+
+std::string test_name(const ::testing::TestParamInfo<TargetInfo>& info) {
+  std::string name = info.param.name;
+  for (char& c : name) c = c == '-' ? '_' : c;
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, EveryTarget,
+                         ::testing::ValuesIn(all_targets().begin(), all_targets().end()),
+                         test_name);
+
+TEST(Object, HostIsATargetLikeTheOthers) {
+  const TargetInfo host = host_target();
+  EXPECT_EQ(host.name, "native");
+  const ObjectSummary summary = read_object(emit_object(example(host), host).bytes);
+  EXPECT_EQ(summary.bits, 64);
+}
+
+TEST(Object, ArchitectureAndAbi) {
+  const auto summary = [](const char* name) {
+    const TargetInfo& target = *find_target(name);
+    return read_object(emit_object(example(target), target).bytes);
+  };
+  EXPECT_EQ(summary("cortex-m4").architecture, "arm");
+  EXPECT_EQ(summary("aarch64").architecture, "aarch64");
+  EXPECT_EQ(summary("x86-64").architecture, "x86_64");
+  EXPECT_EQ(summary("riscv64").architecture, "riscv64");
+  EXPECT_EQ(summary("riscv64").elf_flags & 6U, 4U) << "double-float ABI";
+  EXPECT_EQ(summary("riscv32").elf_flags & 6U, 0U) << "soft-float ABI";
+}
+
+TEST(Object, FusedOperationsNeedHardware) {
+  const TargetInfo& fused = *find_target("x86-64-v3");
+  EXPECT_THROW(emit_object(example(fused), *find_target("x86-64")), InternalError);
+}
+
+TEST(Object, TextNamesKernels) {
+  const TargetInfo& target = *find_target("aarch64");
+  const std::string text = emit_llvm_text(example(target), target);
+  EXPECT_NE(text.find("@net_k_dense"), std::string::npos);
+  EXPECT_NE(text.find("llvm.fma.v4f32"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace backcast::testing
