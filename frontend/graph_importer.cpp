@@ -1,0 +1,433 @@
+// The walk over the nodes. A failed node poisons its outputs, so that one fault gives one message.
+#include "frontend/graph_importer.h"
+
+#include <algorithm>
+
+#include "frontend/onnx_tensors.h"
+#include "frontend/operators.h"
+#include "ir/graph/error.h"
+
+namespace backcast {
+namespace {
+
+constexpr int kMaxDepth = 32;               // of functions within functions
+constexpr int64_t kMaxNodes = 1000000;      // after inlining
+constexpr size_t kMaxComplaints = 100;
+
+/// Leaves out the nodes and functions that the result does not need.
+void prune(Module& module) {
+  Function main = Rewriter(module, module.function("main")).finish();
+  std::set<std::string> called;
+  std::vector<const Function*> todo = {&main};
+  while (!todo.empty()) {
+    const Function* function = todo.back();
+    todo.pop_back();
+    for (const Node& node : function->nodes) {
+      for (const std::string& name : called_functions(node)) {
+        if (called.insert(name).second) todo.push_back(&module.function(name));
+      }
+    }
+  }
+  std::erase_if(module.functions, [&](const auto& f) { return called.count(f.first) == 0; });
+  module.functions["main"] = std::move(main);
+}
+
+/// The node with references to the calling node's attributes replaced.
+OnnxNode with_attributes(const OnnxNode& node, const OnnxNode& caller) {
+  OnnxNode result = node;
+  result.attributes.clear();
+  for (const OnnxAttribute& attribute : node.attributes) {
+    if (attribute.ref_attr_name.empty()) {
+      result.attributes.push_back(attribute);
+      continue;
+    }
+    for (const OnnxAttribute& given : caller.attributes) {
+      if (given.name != attribute.ref_attr_name) continue;
+      result.attributes.push_back(given);
+      result.attributes.back().name = attribute.name;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+GraphImporter::GraphImporter(const OnnxModel& model, std::filesystem::path model_dir,
+                             const ImportOptions& options)
+    : model_(model),
+      model_dir_(std::move(model_dir)),
+      symbols_(model.graph.inputs, options),
+      builder_(result_.module, "main"),
+      known_(builder_) {}
+
+void GraphImporter::complain(const std::string& message) {
+  if (complaints_.size() < kMaxComplaints) complaints_.push_back(message);
+}
+
+void GraphImporter::check_opsets() {
+  const std::map<std::string, int64_t>::const_iterator found = model_.opsets.find("");
+  const bool absent = found == model_.opsets.end();
+  // Files of IR versions before 3 state no opset and mean the first.
+  const int64_t opset = absent ? 1 : found->second;
+  bool needed = !absent;
+  for (const OnnxNode& node : model_.graph.nodes) needed |= node.domain.empty();
+  if (needed && (opset < kOldestOpset || opset > kNewestOpset)) {
+    throw CompileError(
+        fmt::format("the model uses opset {}, and opsets {} to {} are supported; convert it with "
+                    "onnx.version_converter",
+                    opset, kOldestOpset, kNewestOpset));
+  }
+  result_.opset = opset;
+}
+
+GraphImporter::Entry* GraphImporter::find(Scope& scope, const std::string& name) {
+  for (Scope* s = &scope; s != nullptr; s = s->parent) {
+    const std::unordered_map<std::string, Entry>::iterator it = s->values.find(name);
+    if (it != s->values.end()) return &it->second;
+  }
+  return nullptr;
+}
+
+void GraphImporter::define(Scope& scope, const std::string& name, Entry entry,
+                           const std::string& where) {
+  if (!scope.values.emplace(name, std::move(entry)).second) {
+    complain(fmt::format("{}: the name \"{}\" is defined twice; every value needs a name of its own",
+                         where, name));
+  }
+}
+
+ValueId GraphImporter::use(Scope& scope, const std::string& name) {
+  Entry* entry = find(scope, name);
+  BC_CHECK(entry != nullptr, "\"{}\" is not defined", name);
+  if (entry->failed) throw Poisoned();
+  if (!entry->error.empty()) throw CompileError(entry->error);
+  if (!entry->id.valid()) {
+    const Loc before = builder_.loc();
+    builder_.set_loc({name, "initializer", Origin::imported});
+    entry->id = builder_.constant(*entry->literal);
+    builder_.set_loc(before);
+  }
+  return entry->id;
+}
+
+void GraphImporter::add_inputs(Scope& scope) {
+  std::set<std::string> constants;
+  for (const OnnxTensor& tensor : model_.graph.initializers) constants.insert(tensor.name);
+  for (const OnnxValueInfo& input : model_.graph.inputs) {
+    if (constants.count(input.name) > 0) continue;
+    Entry entry;
+    const std::string where = fmt::format("input \"{}\"", input.name);
+    try {
+      if (input.name.empty()) throw CompileError("an input of the model has no name");
+      if (input.kind != OnnxValueInfo::Kind::tensor) {
+        throw CompileError(fmt::format("{} is {}; only tensors are supported", where,
+                                       input.kind_name.empty() ? "of no declared type"
+                                                               : "of type " + input.kind_name));
+      }
+      const std::optional<ElementType> element = element_type_of(input.element_type);
+      if (!element) {
+        throw CompileError(fmt::format("{} has the element type {}, which is not supported", where,
+                                       onnx_type_name(input.element_type)));
+      }
+      if (!input.shape) {
+        throw CompileError(where + " has no shape; its rank has to be fixed in the model");
+      }
+      TensorType type{*element, {}};
+      for (size_t axis = 0; axis < input.shape->size(); ++axis) {
+        type.shape.push_back(symbols_.input_dim((*input.shape)[axis], input.name, axis));
+      }
+      builder_.set_loc({input.name, "input", Origin::imported});
+      entry.id = builder_.parameter(input.name, type);
+      result_.input_names.push_back(input.name);
+    } catch (const CompileError& error) {
+      complain(error.what());
+      entry.failed = true;
+    }
+    define(scope, input.name, std::move(entry), where);
+  }
+  symbols_.check_options();
+  result_.module.symbols = symbols_.ranges();
+}
+
+void GraphImporter::add_initializers(const OnnxGraph& graph, Scope& scope) {
+  for (const OnnxTensor& tensor : graph.initializers) {
+    Entry entry;
+    try {
+      entry.literal = to_literal(tensor, model_dir_);
+    } catch (const CompileError& error) {
+      // An unused tensor of an unsupported type does no harm.
+      entry.error = error.what();
+      entry.failed = element_type_of(tensor.data_type).has_value();
+      if (entry.failed) complain(error.what());
+    }
+    define(scope, tensor.name, std::move(entry), "initializer");
+  }
+  for (const std::string& name : graph.sparse_initializers) {
+    Entry entry;
+    entry.error = fmt::format("initializer \"{}\" is sparse, which is not supported; store it "
+                              "as a dense tensor",
+                              name);
+    define(scope, name, std::move(entry), "sparse initializer");
+  }
+}
+
+void GraphImporter::declare_types(const OnnxGraph& graph, Scope& scope) {
+  for (const OnnxValueInfo& info : graph.value_info) scope.declared[info.name] = &info;
+  for (const OnnxValueInfo& info : graph.outputs) scope.declared[info.name] = &info;
+}
+
+std::optional<Shape> GraphImporter::declared_shape(const Scope& scope,
+                                                   const std::string& name) const {
+  const std::map<std::string, const OnnxValueInfo*>::const_iterator found =
+      scope.declared.find(name);
+  if (found == scope.declared.end() || !found->second->shape) return std::nullopt;
+  Shape result;
+  for (const OnnxDim& dim : *found->second->shape) {
+    const std::optional<Dim> known = symbols_.declared_dim(dim);
+    if (!known) return std::nullopt;
+    result.push_back(*known);
+  }
+  return result;
+}
+
+const OnnxFunction* GraphImporter::find_function(const OnnxNode& node) const {
+  for (const OnnxFunction& function : model_.functions) {
+    if (function.name == node.op_type && function.domain == node.domain) return &function;
+  }
+  return nullptr;
+}
+
+void GraphImporter::undefined(const std::string& name, const Loc& loc) const {
+  for (const OnnxNode& node : model_.graph.nodes) {
+    if (std::find(node.outputs.begin(), node.outputs.end(), name) == node.outputs.end()) continue;
+    throw CompileError(
+        loc, fmt::format("input \"{}\" is computed by node \"{}\" ({}), which comes later: the "
+                         "nodes are not in topological order, or they form a cycle",
+                         name, node.name, node.op_type));
+  }
+  throw CompileError(loc, fmt::format("input \"{}\" is not defined by any node, initializer or "
+                                      "input of the model",
+                                      name));
+}
+
+std::vector<ValueId> GraphImporter::node_inputs(const OnnxNode& node, const Loc& loc,
+                                                Scope& scope) {
+  for (const std::string& name : node.inputs) {
+    if (!name.empty() && !find(scope, name)) undefined(name, loc);
+  }
+  std::vector<ValueId> result;
+  for (const std::string& name : node.inputs) {
+    result.push_back(name.empty() ? ValueId() : use(scope, name));
+  }
+  while (!result.empty() && !result.back().valid()) result.pop_back();
+  return result;
+}
+
+std::vector<ValueId> GraphImporter::apply_rule(const OnnxNode& node, const Loc& loc,
+                                               Scope& scope) {
+  const std::map<std::string, int64_t>::const_iterator opset = scope.opsets.find(node.domain);
+  const std::string domain =
+      node.domain.empty() ? "" : fmt::format(" of domain \"{}\"", node.domain);
+  if (opset == scope.opsets.end()) {
+    throw CompileError(loc, fmt::format("the model imports no opset for the operator{}", domain));
+  }
+  const OperatorRule* rule = find_rule(node.domain, node.op_type, opset->second);
+  if (!rule) {
+    throw CompileError(loc, fmt::format("operator {}{} is not supported at opset {}{}",
+                                        node.op_type, domain, opset->second,
+                                        is_known_operator(node.domain, node.op_type)
+                                            ? "; other opsets of it are"
+                                            : ""));
+  }
+  check_attributes(*rule, node, loc);
+  const std::vector<ValueId> inputs = node_inputs(node, loc, scope);
+  const int64_t count = static_cast<int64_t>(inputs.size());
+  if (count < rule->min_inputs || (rule->max_inputs >= 0 && count > rule->max_inputs)) {
+    throw CompileError(
+        loc, fmt::format("has {} inputs and takes {}{}", count, rule->min_inputs,
+                         rule->max_inputs < 0                  ? " or more"
+                         : rule->max_inputs > rule->min_inputs ? fmt::format(" to {}",
+                                                                             rule->max_inputs)
+                                                               : ""));
+  }
+  ImportServices services{
+      result_.module,
+      builder_,
+      known_,
+      [&](const std::string& name) { return declared_shape(scope, name); },
+      [&](const OnnxTensor& tensor) { return to_literal(tensor, model_dir_); },
+      composites_};
+  NodeContext context(services, node, loc, opset->second, inputs);
+  builder_.set_loc(loc);
+  rule->import(context);
+  return context.outputs();
+}
+
+std::vector<ValueId> GraphImporter::inline_function(const OnnxFunction& function,
+                                                    const OnnxNode& node, const Loc& loc,
+                                                    Scope& scope) {
+  if (scope.depth >= kMaxDepth) {
+    throw CompileError(loc, "functions are nested too deeply; do they call themselves?");
+  }
+  if (node.inputs.size() > function.inputs.size() ||
+      node.outputs.size() > function.outputs.size()) {
+    throw CompileError(loc, fmt::format("the function takes {} inputs and gives {} outputs",
+                                        function.inputs.size(), function.outputs.size()));
+  }
+  Scope inner;
+  inner.opsets = function.opsets.empty() ? scope.opsets : function.opsets;
+  inner.prefix = loc.node + "/";
+  inner.depth = scope.depth + 1;
+  const std::vector<ValueId> inputs = node_inputs(node, loc, scope);
+  std::map<std::string, std::string> absent;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].valid()) continue;
+    Entry entry;
+    entry.id = inputs[i];
+    inner.values.emplace(function.inputs[i], entry);
+  }
+  std::vector<OnnxNode> nodes;
+  for (const OnnxNode& n : function.nodes) {
+    nodes.push_back(with_attributes(n, node));
+    // A parameter without an argument is an absent input of the nodes that use it.
+    for (std::string& name : nodes.back().inputs) {
+      const bool is_parameter = std::find(function.inputs.begin(), function.inputs.end(), name) !=
+                                function.inputs.end();
+      if (is_parameter && inner.values.count(name) == 0) name.clear();
+    }
+  }
+  const size_t complaints = complaints_.size();
+  import_nodes(nodes, inner);
+  if (complaints_.size() > complaints) throw Poisoned();
+  std::vector<ValueId> outputs;
+  for (size_t k = 0; k < node.outputs.size(); ++k) {
+    const std::string& name = function.outputs[k];
+    if (!inner.values.count(name)) {
+      throw CompileError(loc, fmt::format("the function does not compute its output \"{}\"", name));
+    }
+    outputs.push_back(use(inner, name));
+  }
+  return outputs;
+}
+
+std::vector<ValueId> GraphImporter::inline_branch(const OnnxNode& node, const Loc& loc,
+                                                  Scope& scope) {
+  const std::vector<ValueId> inputs = node_inputs(node, loc, scope);
+  if (inputs.size() != 1) throw CompileError(loc, "takes one input, the condition");
+  const std::optional<Literal> condition = known_.literal(inputs[0]);
+  if (!condition || condition->element_count() != 1) {
+    throw CompileError(loc, "a condition that is only known at run time is not supported");
+  }
+  const char* name = condition->as_int(0) != 0 ? "then_branch" : "else_branch";
+  std::shared_ptr<const OnnxGraph> branch;
+  for (const OnnxAttribute& attribute : node.attributes) {
+    if (attribute.name == name) branch = attribute.g;
+  }
+  if (!branch) throw CompileError(loc, fmt::format("attribute \"{}\" holds no graph", name));
+  if (scope.depth >= kMaxDepth) throw CompileError(loc, "branches are nested too deeply");
+  if (branch->outputs.size() < node.outputs.size()) {
+    throw CompileError(loc, fmt::format("attribute \"{}\" has {} outputs and needs {}", name,
+                                        branch->outputs.size(), node.outputs.size()));
+  }
+  Scope inner;
+  inner.parent = &scope;
+  inner.opsets = scope.opsets;
+  inner.prefix = loc.node + "/";
+  inner.depth = scope.depth + 1;
+  add_initializers(*branch, inner);
+  declare_types(*branch, inner);
+  const size_t complaints = complaints_.size();
+  import_nodes(branch->nodes, inner);
+  if (complaints_.size() > complaints) throw Poisoned();
+  std::vector<ValueId> outputs;
+  for (size_t k = 0; k < node.outputs.size(); ++k) {
+    const std::string& output = branch->outputs[k].name;
+    if (!find(inner, output)) undefined(output, loc);
+    outputs.push_back(use(inner, output));
+  }
+  return outputs;
+}
+
+void GraphImporter::import_node(const OnnxNode& node, const Loc& loc, Scope& scope) {
+  if (++imported_nodes_ > kMaxNodes) throw CompileError(loc, "the model has too many nodes");
+  const OnnxFunction* function = find_function(node);
+  std::vector<ValueId> outputs;
+  try {
+    outputs = function ? inline_function(*function, node, loc, scope)
+              : node.op_type == "If" && node.domain.empty()
+                  ? inline_branch(node, loc, scope)
+                  : apply_rule(node, loc, scope);
+    for (size_t k = 0; k < node.outputs.size(); ++k) {
+      if (node.outputs[k].empty() || outputs[k].valid()) continue;
+      throw CompileError(loc, fmt::format("output {} (\"{}\") is not supported", k,
+                                          node.outputs[k]));
+    }
+  } catch (const CompileError& error) {
+    const std::string message = error.what();
+    complain(message.starts_with("node \"") ? message : loc.describe() + ": " + message);
+    outputs.clear();
+  } catch (const Poisoned&) {
+    outputs.clear();
+  }
+  for (size_t k = 0; k < node.outputs.size(); ++k) {
+    if (node.outputs[k].empty()) continue;
+    Entry entry;
+    entry.failed = outputs.empty();
+    if (!entry.failed) entry.id = outputs[k];
+    define(scope, node.outputs[k], std::move(entry), loc.describe());
+  }
+}
+
+void GraphImporter::import_nodes(const std::vector<OnnxNode>& nodes, Scope& scope) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const OnnxNode& node = nodes[i];
+    Loc loc;
+    loc.node = scope.prefix + (node.name.empty() ? fmt::format("{}_{}", node.op_type, i) : node.name);
+    loc.op_type = node.op_type;
+    import_node(node, loc, scope);
+  }
+}
+
+ImportedModel GraphImporter::finish(Scope& scope) {
+  std::vector<ValueId> results;
+  if (model_.graph.outputs.empty()) complain("the model has no outputs");
+  for (const OnnxValueInfo& output : model_.graph.outputs) {
+    try {
+      if (!find(scope, output.name)) {
+        throw CompileError(fmt::format("output \"{}\" is not computed by any node", output.name));
+      }
+      results.push_back(use(scope, output.name));
+      result_.output_names.push_back(output.name);
+    } catch (const CompileError& error) {
+      complain(error.what());
+    } catch (const Poisoned&) {
+      // Its node has been complained about.
+    }
+  }
+  if (!complaints_.empty()) {
+    std::string all;
+    for (const std::string& complaint : complaints_) all += (all.empty() ? "" : "\n") + complaint;
+    throw CompileError(all);
+  }
+  builder_.set_loc({"outputs", "", Origin::made});
+  const ValueId result = results.size() == 1 ? results[0] : builder_.emit(ops::tuple, results);
+  result_.module.functions["main"] = builder_.finish(result, result_.output_names);
+  prune(result_.module);
+  result_.name = model_.graph.name;
+  result_.notes = symbols_.notes();
+  return std::move(result_);
+}
+
+ImportedModel GraphImporter::run() {
+  check_opsets();
+  Scope scope;
+  scope.opsets = model_.opsets;
+  scope.opsets.try_emplace("", 1);
+  add_inputs(scope);
+  add_initializers(model_.graph, scope);
+  declare_types(model_.graph, scope);
+  import_nodes(model_.graph.nodes, scope);
+  return finish(scope);
+}
+
+}  // namespace backcast

@@ -1,0 +1,38 @@
+// ONNX in, graph IR out.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph/module.h"
+
+namespace backcast {
+
+struct ImportOptions {
+  /// Values of symbolic dimensions by name: {8, 8} binds one to 8, {1, 8} keeps it symbolic within
+  /// that range. A dimension that is not named here is 1, with a note.
+  std::map<std::string, DimRange> dims;
+};
+
+struct ImportedModel {
+  /// Entry function "main": the graph's inputs that are not initializers, in the file's order; its
+  /// result is a tuple when the model has several outputs (or none).
+  Module module;
+  std::string name;  // of the graph
+  std::vector<std::string> input_names, output_names;
+  int64_t opset = 0;
+  /// What the user should know: dimensions that were chosen for them, ignored declarations.
+  std::vector<std::string> notes;
+};
+
+/// Reads a model. CompileError with every unsupported or invalid node of it, one per line; external
+/// data is looked for in the model's own directory.
+ImportedModel import_model(const std::string& path, const ImportOptions& options = {});
+
+/// The same from memory; an empty `model_dir` refuses external data.
+ImportedModel import_model_bytes(std::string_view bytes, const std::string& model_dir,
+                                 const ImportOptions& options = {});
+
+}  // namespace backcast

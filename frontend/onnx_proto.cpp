@@ -1,0 +1,237 @@
+// Translates protobuf messages into the plain mirror. Parsed messages are kept alive by the tensors
+// that point into them, so big weights are never copied again.
+#include "frontend/onnx_proto.h"
+
+#include <climits>
+
+#include "ir/graph/error.h"
+#include "onnx/onnx.pb.h"
+
+namespace backcast {
+namespace {
+
+using Owner = std::shared_ptr<const void>;
+
+template <class T, class Field>
+std::span<const T> span_of(const Field& field) {
+  return {field.data(), static_cast<size_t>(field.size())};
+}
+
+OnnxTensor convert(const onnx::TensorProto& from, const Owner& owner) {
+  OnnxTensor to;
+  to.name = from.name();
+  to.data_type = from.data_type();
+  to.dims.assign(from.dims().begin(), from.dims().end());
+  if (from.has_raw_data()) {
+    to.raw_data = std::as_bytes(std::span(from.raw_data().data(), from.raw_data().size()));
+  }
+  to.float_data = span_of<float>(from.float_data());
+  to.int32_data = span_of<int32_t>(from.int32_data());
+  to.int64_data = span_of<int64_t>(from.int64_data());
+  to.double_data = span_of<double>(from.double_data());
+  to.uint64_data = span_of<uint64_t>(from.uint64_data());
+  to.external = from.data_location() == onnx::TensorProto::EXTERNAL;
+  for (const onnx::StringStringEntryProto& entry : from.external_data()) {
+    to.external_data[entry.key()] = entry.value();
+  }
+  to.owner = owner;
+  return to;
+}
+
+OnnxValueInfo convert(const onnx::ValueInfoProto& from) {
+  OnnxValueInfo to;
+  to.name = from.name();
+  const onnx::TypeProto& type = from.type();
+  switch (type.value_case()) {
+    case onnx::TypeProto::kTensorType:
+      to.kind = OnnxValueInfo::Kind::tensor;
+      to.kind_name = "tensor";
+      break;
+    case onnx::TypeProto::VALUE_NOT_SET:
+      return to;
+    default:
+      to.kind = OnnxValueInfo::Kind::other;
+      to.kind_name = type.has_sequence_type()   ? "sequence"
+                     : type.has_optional_type() ? "optional"
+                     : type.has_map_type()      ? "map"
+                                                : "sparse tensor";
+      return to;
+  }
+  to.element_type = type.tensor_type().elem_type();
+  if (!type.tensor_type().has_shape()) return to;
+  to.shape.emplace();
+  for (const onnx::TensorShapeProto::Dimension& dim : type.tensor_type().shape().dim()) {
+    OnnxDim d;
+    if (dim.has_dim_value()) d.value = dim.dim_value();
+    if (dim.has_dim_param()) d.symbol = dim.dim_param();
+    to.shape->push_back(std::move(d));
+  }
+  return to;
+}
+
+OnnxGraph convert(const onnx::GraphProto& from, const Owner& owner);
+
+OnnxAttribute::Kind kind_of(const onnx::AttributeProto& from) {
+  using Kind = OnnxAttribute::Kind;
+  switch (from.type()) {
+    case onnx::AttributeProto::FLOAT:
+      return Kind::real;
+    case onnx::AttributeProto::INT:
+      return Kind::integer;
+    case onnx::AttributeProto::STRING:
+      return Kind::string;
+    case onnx::AttributeProto::TENSOR:
+      return Kind::tensor;
+    case onnx::AttributeProto::GRAPH:
+      return Kind::graph;
+    case onnx::AttributeProto::FLOATS:
+      return Kind::reals;
+    case onnx::AttributeProto::INTS:
+      return Kind::integers;
+    case onnx::AttributeProto::STRINGS:
+      return Kind::strings;
+    case onnx::AttributeProto::UNDEFINED:
+      break;
+    default:
+      return Kind::other;
+  }
+  // Files of the first ONNX versions leave the kind out.
+  if (from.has_f()) return Kind::real;
+  if (from.has_i()) return Kind::integer;
+  if (from.has_s()) return Kind::string;
+  if (from.has_t()) return Kind::tensor;
+  if (from.has_g()) return Kind::graph;
+  if (from.floats_size() > 0) return Kind::reals;
+  if (from.ints_size() > 0) return Kind::integers;
+  if (from.strings_size() > 0) return Kind::strings;
+  return Kind::undefined;
+}
+
+OnnxAttribute convert(const onnx::AttributeProto& from, const Owner& owner) {
+  OnnxAttribute to;
+  to.name = from.name();
+  to.ref_attr_name = from.ref_attr_name();
+  to.kind = kind_of(from);
+  to.f = from.f();
+  to.i = from.i();
+  to.s = from.s();
+  to.floats.assign(from.floats().begin(), from.floats().end());
+  to.ints.assign(from.ints().begin(), from.ints().end());
+  to.strings.assign(from.strings().begin(), from.strings().end());
+  if (from.has_t()) to.t = std::make_shared<const OnnxTensor>(convert(from.t(), owner));
+  if (from.has_g()) to.g = std::make_shared<const OnnxGraph>(convert(from.g(), owner));
+  return to;
+}
+
+std::string domain_of(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
+
+OnnxNode convert(const onnx::NodeProto& from, const Owner& owner) {
+  OnnxNode to;
+  to.name = from.name();
+  to.op_type = from.op_type();
+  to.domain = domain_of(from.domain());
+  to.inputs.assign(from.input().begin(), from.input().end());
+  to.outputs.assign(from.output().begin(), from.output().end());
+  for (const onnx::AttributeProto& attribute : from.attribute()) {
+    to.attributes.push_back(convert(attribute, owner));
+  }
+  return to;
+}
+
+OnnxGraph convert(const onnx::GraphProto& from, const Owner& owner) {
+  OnnxGraph to;
+  to.name = from.name();
+  for (const onnx::NodeProto& node : from.node()) to.nodes.push_back(convert(node, owner));
+  for (const onnx::TensorProto& tensor : from.initializer()) {
+    to.initializers.push_back(convert(tensor, owner));
+  }
+  for (const onnx::SparseTensorProto& tensor : from.sparse_initializer()) {
+    to.sparse_initializers.push_back(tensor.values().name());
+  }
+  for (const onnx::ValueInfoProto& value : from.input()) to.inputs.push_back(convert(value));
+  for (const onnx::ValueInfoProto& value : from.output()) to.outputs.push_back(convert(value));
+  for (const onnx::ValueInfoProto& value : from.value_info()) {
+    to.value_info.push_back(convert(value));
+  }
+  return to;
+}
+
+template <class OpsetImports>
+std::map<std::string, int64_t> opsets_of(const OpsetImports& imports) {
+  std::map<std::string, int64_t> result;
+  for (const onnx::OperatorSetIdProto& opset : imports) {
+    result[domain_of(opset.domain())] = opset.version();
+  }
+  return result;
+}
+
+OnnxFunction convert(const onnx::FunctionProto& from, const Owner& owner) {
+  OnnxFunction to;
+  to.name = from.name();
+  to.domain = domain_of(from.domain());
+  to.inputs.assign(from.input().begin(), from.input().end());
+  to.outputs.assign(from.output().begin(), from.output().end());
+  to.attributes.assign(from.attribute().begin(), from.attribute().end());
+  for (const onnx::NodeProto& node : from.node()) to.nodes.push_back(convert(node, owner));
+  to.opsets = opsets_of(from.opset_import());
+  return to;
+}
+
+/// A parsed message on the heap, shared by the tensors that point into it.
+template <class Message>
+std::shared_ptr<Message> parse(std::string_view bytes, const char* what) {
+  if (bytes.empty()) {
+    throw CompileError(fmt::format("the file is empty; it should hold an ONNX {}", what));
+  }
+  if (bytes.size() > static_cast<size_t>(INT_MAX)) {
+    throw CompileError(
+        fmt::format("the file has {} bytes, and a protobuf file must stay below 2 GB; keep the "
+                    "weights in external data files",
+                    bytes.size()));
+  }
+  std::shared_ptr<Message> message = std::make_shared<Message>();
+  if (!message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    throw CompileError(
+        fmt::format("this is not an ONNX {}: the bytes are no such protobuf message, or the file "
+                    "is cut short",
+                    what));
+  }
+  return message;
+}
+
+}  // namespace
+
+OnnxModel parse_model_proto(std::string_view bytes) {
+  const std::shared_ptr<onnx::ModelProto> from = parse<onnx::ModelProto>(bytes, "model");
+  if (!from->has_graph()) {
+    throw CompileError("the ONNX model has no graph; is this a file of another kind?");
+  }
+  OnnxModel to;
+  to.ir_version = from->ir_version();
+  to.producer = from->producer_name();
+  to.opsets = opsets_of(from->opset_import());
+  to.graph = convert(from->graph(), from);
+  for (const onnx::FunctionProto& function : from->functions()) {
+    to.functions.push_back(convert(function, from));
+  }
+  return to;
+}
+
+OnnxTensor parse_tensor_proto(std::string_view bytes) {
+  // A tensor with every field at its default is an empty message.
+  const std::shared_ptr<onnx::TensorProto> from = parse<onnx::TensorProto>(bytes, "tensor");
+  return convert(*from, from);
+}
+
+std::string serialize_tensor_proto(const std::string& name, int64_t data_type,
+                                   const std::vector<int64_t>& dims,
+                                   std::span<const std::byte> raw_data) {
+  onnx::TensorProto tensor;
+  tensor.set_name(name);
+  tensor.set_data_type(static_cast<int32_t>(data_type));
+  for (const int64_t extent : dims) tensor.add_dims(extent);
+  tensor.set_raw_data(raw_data.data(), raw_data.size());
+  return tensor.SerializeAsString();
+}
+
+}  // namespace backcast

@@ -1,0 +1,131 @@
+// Look-up in the rule tables and the check of attributes against a row.
+#include "frontend/operators.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/graph/error.h"
+
+namespace backcast {
+namespace {
+
+const std::vector<OperatorRule>& all_rules() {
+  static const std::vector<OperatorRule> rules = [] {
+    std::vector<OperatorRule> result;
+    for (const std::span<const OperatorRule> family :
+         {elementwise_rules(), activation_rules(), reduction_rules(), contraction_rules(),
+          convolution_rules(), pooling_rules(), normalization_rules(), shape_rules(),
+          slicing_rules(), creation_rules(), indexing_rules(), loss_rules()}) {
+      result.insert(result.end(), family.begin(), family.end());
+    }
+    return result;
+  }();
+  return rules;
+}
+
+const std::multimap<std::string_view, const OperatorRule*>& rules_by_name() {
+  static const std::multimap<std::string_view, const OperatorRule*> table = [] {
+    std::multimap<std::string_view, const OperatorRule*> result;
+    for (const OperatorRule& rule : all_rules()) result.emplace(rule.name, &rule);
+    return result;
+  }();
+  return table;
+}
+
+OnnxAttribute::Kind kind_of(char letter) {
+  using Kind = OnnxAttribute::Kind;
+  switch (letter) {
+    case 'i':
+      return Kind::integer;
+    case 'f':
+      return Kind::real;
+    case 's':
+      return Kind::string;
+    case 't':
+      return Kind::tensor;
+    case 'g':
+      return Kind::graph;
+    case 'I':
+      return Kind::integers;
+    case 'F':
+      return Kind::reals;
+    case 'S':
+      return Kind::strings;
+    default:
+      BC_CHECK(false, "no attribute kind '{}'", letter);
+  }
+}
+
+/// The kind that a row gives to an attribute; undefined when it is not in the row.
+OnnxAttribute::Kind kind_in_row(std::string_view row, std::string_view name) {
+  while (!row.empty()) {
+    const std::string_view entry = row.substr(0, row.find(' '));
+    row.remove_prefix(std::min(row.size(), entry.size() + 1));
+    const size_t colon = entry.find(':');
+    if (entry.substr(0, colon) == name) return kind_of(entry[colon + 1]);
+  }
+  return OnnxAttribute::Kind::undefined;
+}
+
+bool is_list(OnnxAttribute::Kind kind) {
+  return kind == OnnxAttribute::Kind::integers || kind == OnnxAttribute::Kind::reals ||
+         kind == OnnxAttribute::Kind::strings;
+}
+
+}  // namespace
+
+const OperatorRule* find_rule(std::string_view domain, std::string_view name, int64_t opset) {
+  const auto [first, last] = rules_by_name().equal_range(name);
+  for (auto it = first; it != last; ++it) {
+    const OperatorRule& rule = *it->second;
+    if (rule.domain == domain && rule.since <= opset && opset <= rule.until) return &rule;
+  }
+  return nullptr;
+}
+
+bool is_known_operator(std::string_view domain, std::string_view name) {
+  const auto [first, last] = rules_by_name().equal_range(name);
+  return std::any_of(first, last, [&](const auto& e) { return e.second->domain == domain; });
+}
+
+void check_attributes(const OperatorRule& rule, const OnnxNode& node, const Loc& loc) {
+  for (size_t i = 0; i < node.attributes.size(); ++i) {
+    const OnnxAttribute& attribute = node.attributes[i];
+    for (size_t j = 0; j < i; ++j) {
+      if (node.attributes[j].name == attribute.name) {
+        throw CompileError(loc, fmt::format("attribute \"{}\" is given twice", attribute.name));
+      }
+    }
+    const OnnxAttribute::Kind wanted = kind_in_row(rule.attributes, attribute.name);
+    if (wanted == OnnxAttribute::Kind::undefined) {
+      throw CompileError(loc, fmt::format("attribute \"{}\" is not known for this operator at its "
+                                          "opset; remove it or convert the model",
+                                          attribute.name));
+    }
+    // An empty list may come without a kind.
+    const bool empty_list =
+        attribute.kind == OnnxAttribute::Kind::undefined && is_list(wanted);
+    if (attribute.kind != wanted && !empty_list) {
+      throw CompileError(loc, fmt::format("attribute \"{}\" has to be {} and is {}",
+                                          attribute.name, kind_name(wanted),
+                                          kind_name(attribute.kind)));
+    }
+  }
+}
+
+std::vector<SupportedOperator> supported_operators() {
+  std::map<std::pair<std::string, std::string>, SupportedOperator> sorted;
+  for (const OperatorRule& rule : all_rules()) {
+    const std::pair<std::string, std::string> key(rule.domain, rule.name);
+    const auto [it, fresh] =
+        sorted.try_emplace(key, SupportedOperator{key.first, key.second, rule.since, rule.until});
+    it->second.since = std::min(it->second.since, rule.since);
+    it->second.until = std::max(it->second.until, rule.until);
+    static_cast<void>(fresh);
+  }
+  std::vector<SupportedOperator> result;
+  for (const auto& [key, entry] : sorted) result.push_back(entry);
+  return result;
+}
+
+}  // namespace backcast

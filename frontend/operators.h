@@ -1,0 +1,60 @@
+// The table of import rules: one row per ONNX operator and range of opsets.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/node_context.h"
+
+namespace backcast {
+
+inline constexpr int64_t kOldestOpset = 7;
+inline constexpr int64_t kNewestOpset = 27;
+
+struct OperatorRule {
+  std::string_view name;
+  int64_t since = kOldestOpset;  // opsets of the domain, both inclusive
+  int64_t until = kNewestOpset;
+  int64_t min_inputs = 1;
+  int64_t max_inputs = 1;  // -1: any number
+  void (*import)(NodeContext&) = nullptr;
+  /// Attributes and their kinds, "axis:i perm:I mode:s". i, f, s, t, g are an integer, a float, a
+  /// string, a tensor, a graph; capitals are lists of them.
+  std::string_view attributes = "";
+  std::string_view domain = "";
+};
+
+/// The rule for an operator at an opset; null when there is none.
+const OperatorRule* find_rule(std::string_view domain, std::string_view name, int64_t opset);
+
+/// Whether any opset of the operator is supported.
+bool is_known_operator(std::string_view domain, std::string_view name);
+
+/// CompileError unless every attribute is one of the rule's and of its kind.
+void check_attributes(const OperatorRule& rule, const OnnxNode& node, const Loc& loc);
+
+struct SupportedOperator {
+  std::string domain, name;
+  int64_t since, until;
+};
+/// Every supported operator, sorted, with the union of its opset ranges.
+std::vector<SupportedOperator> supported_operators();
+
+// The families, one file of frontend/rules each.
+std::span<const OperatorRule> elementwise_rules();
+std::span<const OperatorRule> activation_rules();
+std::span<const OperatorRule> reduction_rules();
+std::span<const OperatorRule> contraction_rules();
+std::span<const OperatorRule> convolution_rules();
+std::span<const OperatorRule> pooling_rules();
+std::span<const OperatorRule> normalization_rules();
+std::span<const OperatorRule> shape_rules();
+std::span<const OperatorRule> slicing_rules();
+std::span<const OperatorRule> creation_rules();
+std::span<const OperatorRule> indexing_rules();
+std::span<const OperatorRule> loss_rules();
+
+}  // namespace backcast

@@ -1,0 +1,36 @@
+// What one family of import rules offers to the others.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "frontend/node_context.h"
+
+namespace backcast {
+
+/// Composites along one axis, in the form that subtracts the maximum first.
+ValueId softmax(NodeContext& n, ValueId x, int64_t axis);
+ValueId log_softmax(NodeContext& n, ValueId x, int64_t axis);
+
+/// The operand of a rule that ONNX moved from an attribute to an input at some opset: axes, split,
+/// k, … None when neither is there.
+std::optional<Ints> ints_of(const NodeContext& n, std::string_view attribute, size_t input);
+
+/// result[…, i, …] = x[…, indices[…, i, …], …] with the index at `axis`; the other axes of the
+/// indices may be shorter than those of x.
+ValueId take_along(Emitter& e, ValueId x, ValueId indices, int64_t axis);
+
+/// numpy.matmul.
+ValueId matmul(NodeContext& n, ValueId a, ValueId b);
+
+/// Windows over the spatial axes 2, 3, … of an operand of shape [N, C, spatial…].
+struct Window {
+  Ints kernel, strides, dilations;
+  Dims pad_low, pad_high;       // as the node asks for
+  Dims high;                    // pad_high and what ceil_mode adds
+  Shape output;                 // spatial extents
+};
+/// Reads kernel_shape, strides, dilations, pads, auto_pad and ceil_mode.
+Window window_of(const NodeContext& n, const Shape& input, std::optional<Ints> kernel);
+
+}  // namespace backcast

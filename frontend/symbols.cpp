@@ -1,0 +1,117 @@
+// Names are made valid once; every occurrence of a dim_param means the same dimension.
+#include "frontend/symbols.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "ir/graph/error.h"
+
+namespace backcast {
+namespace {
+
+bool is_name(const std::string& text) {
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0]))) return false;
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return c < 128 && (std::isalnum(c) || c == '_');
+  });
+}
+
+}  // namespace
+
+SymbolTable::SymbolTable(const std::vector<OnnxValueInfo>& inputs, const ImportOptions& options)
+    : options_(options) {
+  for (const OnnxValueInfo& input : inputs) {
+    if (!input.shape) continue;
+    for (const OnnxDim& dim : *input.shape) {
+      if (is_name(dim.symbol)) plain_names_.insert(dim.symbol);
+    }
+  }
+}
+
+std::string SymbolTable::valid_name(const std::string& text) const {
+  std::string name;
+  for (const unsigned char c : text) {
+    name += c < 128 && std::isalnum(c) ? static_cast<char>(c) : '_';
+  }
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "d" + name;
+  // Words of the text form's expressions.
+  if (name == "min" || name == "max" || name == "mod") name += "_";
+  while (name != text && (plain_names_.count(name) > 0 || bound_.count(name) > 0)) name += "_";
+  return name;
+}
+
+Dim SymbolTable::symbol(const std::string& name) {
+  const std::map<std::string, Dim>::const_iterator before = bound_.find(name);
+  if (before != bound_.end()) return before->second;
+  const std::map<std::string, DimRange>::const_iterator option = options_.dims.find(name);
+  Dim value(1);
+  if (option == options_.dims.end()) {
+    notes_.push_back(fmt::format(
+        "dimension \"{}\" is taken as 1; choose another with --dim {}=8 or --dim {}=1..8", name,
+        name, name));
+  } else {
+    used_options_.insert(name);
+    const DimRange range = option->second;
+    if (range.min < 0 || range.max < range.min) {
+      throw CompileError(fmt::format("--dim {}={}..{} is no range of extents", name, range.min,
+                                     range.max));
+    }
+    value = range.min == range.max ? Dim(range.min) : Dim::symbol(name);
+    if (range.min != range.max) ranges_[name] = range;
+  }
+  bound_[name] = value;
+  return value;
+}
+
+Dim SymbolTable::expression(const std::string& text) {
+  const std::map<std::string, Dim>::const_iterator before = by_text_.find(text);
+  if (before != by_text_.end()) return before->second;
+  Dim value;
+  const std::optional<Dim> parsed = is_name(text) ? std::nullopt : Dim::parse(text);
+  std::set<std::string> symbols;
+  if (parsed) parsed->collect_symbols(symbols);
+  const bool is_expression =
+      parsed && std::all_of(symbols.begin(), symbols.end(), [&](const std::string& s) {
+        return plain_names_.count(s) > 0;
+      });
+  if (is_expression) {
+    std::map<std::string, Dim> replacement;
+    for (const std::string& name : symbols) replacement[name] = symbol(valid_name(name));
+    value = parsed->substitute(replacement);
+  } else {
+    value = symbol(valid_name(text));
+  }
+  by_text_[text] = value;
+  return value;
+}
+
+Dim SymbolTable::input_dim(const OnnxDim& dim, const std::string& input, size_t axis) {
+  if (dim.value) {
+    if (*dim.value < 0) {
+      throw CompileError(fmt::format("input \"{}\": extent {} of axis {} is negative", input,
+                                     *dim.value, axis));
+    }
+    return Dim(*dim.value);
+  }
+  if (!dim.symbol.empty()) return expression(dim.symbol);
+  return symbol(valid_name(fmt::format("{}_dim{}", input, axis)));
+}
+
+std::optional<Dim> SymbolTable::declared_dim(const OnnxDim& dim) const {
+  if (dim.value) return *dim.value >= 0 ? std::optional<Dim>(*dim.value) : std::nullopt;
+  const std::map<std::string, Dim>::const_iterator known = by_text_.find(dim.symbol);
+  return known == by_text_.end() ? std::nullopt : std::optional<Dim>(known->second);
+}
+
+void SymbolTable::check_options() const {
+  for (const auto& [name, range] : options_.dims) {
+    if (used_options_.count(name) > 0) continue;
+    std::string names;
+    for (const auto& [bound, value] : bound_) names += (names.empty() ? "" : ", ") + bound;
+    throw CompileError(fmt::format("--dim {}: the model has no such dimension; {}", name,
+                                   names.empty() ? "all of its dimensions are fixed"
+                                                 : "it has " + names));
+  }
+}
+
+}  // namespace backcast

@@ -1,0 +1,46 @@
+// Turns declared dimensions into dimension expressions and binds symbols as the user asked.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "frontend/import.h"
+#include "frontend/onnx_model.h"
+
+namespace backcast {
+
+class SymbolTable {
+ public:
+  /// `inputs` are the graph's; a dim_param is read as an expression ("2*N") when its symbols occur
+  /// as dimensions of their own, otherwise as a name.
+  SymbolTable(const std::vector<OnnxValueInfo>& inputs, const ImportOptions& options);
+
+  /// The dimension of an input; unknown ones get a symbol named after input and axis.
+  Dim input_dim(const OnnxDim& dim, const std::string& input, size_t axis);
+  /// A dimension declared elsewhere; none when it is unknown or names no symbol of an input.
+  std::optional<Dim> declared_dim(const OnnxDim& dim) const;
+
+  /// Ranges of the symbols that stay symbolic.
+  const SymbolRanges& ranges() const { return ranges_; }
+  /// Call when all inputs are through: CompileError when the options name an unknown dimension.
+  void check_options() const;
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  std::string valid_name(const std::string& text) const;
+  Dim symbol(const std::string& name);
+  Dim expression(const std::string& text);
+
+  const ImportOptions& options_;
+  std::set<std::string> plain_names_;    // dim_params that are valid names
+  std::map<std::string, Dim> bound_;     // by name
+  std::map<std::string, Dim> by_text_;   // by dim_param as written
+  std::set<std::string> used_options_;
+  SymbolRanges ranges_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace backcast
