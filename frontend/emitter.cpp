@@ -44,15 +44,15 @@ Ints counting(int64_t count, int64_t first) {
   return result;
 }
 
-const TensorType& Emitter::type(ValueId x) const {
+TensorType Emitter::type(ValueId x) const {
   if (builder_.type(x).is_tuple()) {
     throw CompileError(builder_.loc(), "an operand is no tensor");
   }
   return builder_.tensor_type(x);
 }
 
-const Dim& Emitter::extent(ValueId x, int64_t axis) const {
-  const Shape& s = shape(x);
+Dim Emitter::extent(ValueId x, int64_t axis) const {
+  const Shape s = shape(x);
   BC_CHECK(axis >= 0 && axis < static_cast<int64_t>(s.size()), "axis {} of rank {}", axis,
            s.size());
   return s[static_cast<size_t>(axis)];

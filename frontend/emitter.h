@@ -26,9 +26,10 @@ class Emitter {
   explicit Emitter(Builder& builder) : builder_(builder) {}
 
   Builder& builder() const { return builder_; }
-  const TensorType& type(ValueId x) const;
-  const Shape& shape(ValueId x) const { return type(x).shape; }
-  const Dim& extent(ValueId x, int64_t axis) const;
+  // By value: emitting moves the nodes that hold the types.
+  TensorType type(ValueId x) const;
+  Shape shape(ValueId x) const { return type(x).shape; }
+  Dim extent(ValueId x, int64_t axis) const;
   int64_t rank(ValueId x) const { return type(x).rank(); }
   ElementType element(ValueId x) const { return type(x).element; }
 

@@ -44,8 +44,8 @@ class NodeContext {
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i].valid(); }
   ValueId input(size_t i) const;  // CompileError when absent
   std::vector<ValueId> all_inputs() const;
-  const TensorType& type(size_t i) const { return e.type(input(i)); }
-  const Shape& shape(size_t i) const { return type(i).shape; }
+  TensorType type(size_t i) const { return e.type(input(i)); }
+  Shape shape(size_t i) const { return type(i).shape; }
   int64_t rank(size_t i) const { return type(i).rank(); }
   ElementType element(size_t i) const { return type(i).element; }
   const std::string& input_name(size_t i) const { return node_.inputs[i]; }

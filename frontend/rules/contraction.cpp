@@ -21,12 +21,16 @@ ValueId matmul(NodeContext& n, ValueId a, ValueId b) {
   const bool vector = e.rank(a) == 1;
   if (vector) a = e.unsqueeze(a, 0);
   const auto batch = [&](ValueId x) {
-    return Shape(e.shape(x).begin(), e.shape(x).end() - 2);
+    Shape shape = e.shape(x);
+    shape.resize(shape.size() - 2);
+    return shape;
   };
   const Shape common = broadcast_shapes(batch(a), batch(b));
   const auto stretch = [&](ValueId x) {
     Shape shape = common;
-    shape.insert(shape.end(), e.shape(x).end() - 2, e.shape(x).end());
+    const int64_t rank = e.rank(x);
+    shape.push_back(e.extent(x, rank - 2));
+    shape.push_back(e.extent(x, rank - 1));
     return e.broadcast_to(x, shape);
   };
   a = stretch(a);

@@ -147,7 +147,7 @@ Dims split_sizes(NodeContext& n, int64_t axis) {
     }
     return sizes;
   }
-  const Dim& extent = n.shape(0)[static_cast<size_t>(axis)];
+  const Dim extent = n.shape(0)[static_cast<size_t>(axis)];
   const int64_t count = n.attr_int("num_outputs", parts);
   if (count != parts || parts == 0) {
     n.fail(fmt::format("attribute \"num_outputs\" is {} and the node has {} outputs", count, parts));
