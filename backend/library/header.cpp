@@ -65,6 +65,22 @@ class Aligned {
   std::vector<Row> rows_;
 };
 
+/// A comment in lines of at most 100 columns.
+std::string filled_comment(const std::string& text) {
+  std::string result, line = "/*";
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = std::min(text.find(' ', start), text.size());
+    const std::string word = text.substr(start, end - start);
+    if (line.size() + word.size() + 4 > 100) {
+      result += line + "\n";
+      line = " *";
+    }
+    line += " " + word;
+    start = end + 1;
+  }
+  return result + line + " */\n";
+}
+
 std::string field_comment(const TensorField& field) {
   std::string text = field.shape;
   if (field.identifier != field.name) text += fmt::format(", \"{}\"", comment_text(field.name));
@@ -76,11 +92,8 @@ std::string struct_text(const std::string& name, const std::vector<SizeField>& s
                         const std::vector<TensorField>& tensors, bool is_const) {
   Aligned members;
   for (const SizeField& size : sizes) {
-    std::string comment = fmt::format("{}..{}", size.range.min, size.range.max);
-    if (size.identifier != size.symbol) {
-      comment += fmt::format(", \"{}\"", comment_text(size.symbol));
-    }
-    members.add(fmt::format("  int64_t {};", size.identifier), comment);
+    members.add(fmt::format("  int64_t {};", size.identifier),
+                fmt::format("{}..{}", size.range.min, size.range.max));
   }
   for (const TensorField& tensor : tensors) {
     members.add(
@@ -109,6 +122,10 @@ std::string macros(const Abi& abi, const HeaderOptions& options) {
   text += rest.text() + "\n";
   if (symbolic) {
     for (const SizeField& size : abi.entries[0].sizes) {
+      if (size.identifier != size.symbol) {
+        text += filled_comment(fmt::format("The model's dimension \"{}\" is {} here.",
+                                           comment_text(size.symbol), size.identifier));
+      }
       text += fmt::format("#define {0}_{1}_MIN {2}\n#define {0}_{1}_MAX {3}\n", prefix,
                           size.macro_name, size.range.min, size.range.max);
     }
@@ -157,22 +174,6 @@ std::string arena_function(const Abi& abi, const EntryAbi& entry) {
                      entry.sizes.size() == 1 ? "this size" : "these sizes") +
          declaration(start, parameters, ");") + declaration(start, parameters, ") {") + checks +
          fmt::format("  return {}_ARENA_BYTES;\n}}\n\n", abi.macro_prefix);
-}
-
-/// A comment in lines of at most 100 columns.
-std::string filled_comment(const std::string& text) {
-  std::string result, line = "/*";
-  for (size_t start = 0; start < text.size();) {
-    const size_t end = std::min(text.find(' ', start), text.size());
-    const std::string word = text.substr(start, end - start);
-    if (line.size() + word.size() + 4 > 100) {
-      result += line + "\n";
-      line = " *";
-    }
-    line += " " + word;
-    start = end + 1;
-  }
-  return result + line + " */\n";
 }
 
 std::string entry_declaration(const Abi& abi, const EntryAbi& entry) {

@@ -1,0 +1,166 @@
+// See report.h.
+#include "backend/library/report.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ir/graph/error.h"
+
+namespace backcast {
+namespace {
+
+using loop::Buffer;
+using loop::BufferClass;
+using loop::BufferId;
+
+const char* name_of(BufferClass kind) {
+  constexpr const char* kNames[] = {"constant", "state", "input", "output", "arena"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+const char* name_of(loop::AccessMode mode) {
+  constexpr const char* kNames[] = {"read", "write", "update"};
+  return kNames[static_cast<size_t>(mode)];
+}
+
+/// A place as the report shows it: views have the offset of their own where it is constant.
+ReportBuffer describe(const loop::Program& program, BufferId id) {
+  const Buffer& buffer = program.buffer(id);
+  const BufferId owner_id = program.owner(id);
+  const Buffer& owner = program.buffer(owner_id);
+  ReportBuffer result;
+  result.name = buffer.name;
+  result.type = to_string(TensorType{buffer.element, buffer.shape});
+  result.storage = name_of(owner.kind);
+  result.bytes = program.storage_bytes(id);
+  if (owner.kind != BufferClass::arena) return result;
+  result.offset = owner.offset;
+  for (BufferId at = id; program.buffer(at).view_of >= 0; at = program.buffer(at).view_of) {
+    const Buffer& view = program.buffer(at);
+    if (view.view_offset.is_constant()) {
+      result.offset += view.view_offset.constant() * byte_size(view.element);
+    }
+  }
+  return result;
+}
+
+struct Interval {
+  size_t first = 0, last = 0;
+};
+
+/// First and last step that touch each arena buffer (or views of it).
+std::map<BufferId, Interval> lifetimes(const loop::Program& program,
+                                       const loop::EntryPoint& entry) {
+  std::map<BufferId, Interval> result;
+  for (size_t i = 0; i < entry.steps.size(); ++i) {
+    for (const BufferId id : entry.steps[i].buffers) {
+      const BufferId owner = program.owner(id);
+      if (program.buffer(owner).kind != BufferClass::arena) continue;
+      result.try_emplace(owner, Interval{i, i}).first->second.last = i;
+    }
+  }
+  return result;
+}
+
+/// Bytes of the union of places: what overlays another counts once.
+int64_t covered_bytes(const std::vector<ReportBuffer>& by_offset) {
+  int64_t bytes = 0, end = 0;
+  for (const ReportBuffer& buffer : by_offset) {
+    const int64_t stop = buffer.offset + buffer.bytes;
+    bytes += std::max<int64_t>(0, stop - std::max(end, buffer.offset));
+    end = std::max(end, stop);
+  }
+  return bytes;
+}
+
+std::vector<std::string> node_names(const std::vector<Loc>& locs) {
+  std::vector<std::string> names;
+  for (const Loc& loc : locs) {
+    if (loc.empty()) continue;
+    std::string name =
+        loc.op_type.empty() ? loc.node : fmt::format("{} ({})", loc.node, loc.op_type);
+    if (loc.origin == Origin::adjoint_of) name += " adjoint";
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+ReportStep step_report(const loop::Program& program, const loop::Step& step, const StepAbi& abi) {
+  ReportStep result;
+  result.number = abi.number;
+  result.name = abi.name;
+  const bool is_call = step.kind == loop::StepKind::call;
+  const loop::Kernel* kernel = is_call ? &program.kernels.at(step.kernel) : nullptr;
+  result.kernel = is_call ? step.kernel : "copy";
+  result.macs = is_call ? kernel->macs : 0;
+  result.nodes = node_names(is_call ? kernel->locs : std::vector<Loc>{step.loc});
+  std::set<BufferId> weights;
+  for (size_t i = 0; i < step.buffers.size(); ++i) {
+    ReportBuffer operand = describe(program, step.buffers[i]);
+    operand.access = is_call ? name_of(kernel->buffers.at(i).mode) : i == 0 ? "read" : "write";
+    const BufferId owner = program.owner(step.buffers[i]);
+    if (program.buffer(owner).kind == BufferClass::constant && weights.insert(owner).second) {
+      result.weight_bytes += program.storage_bytes(owner);
+    }
+    result.operands.push_back(std::move(operand));
+  }
+  return result;
+}
+
+ReportEntry entry_report(const loop::Program& program, const loop::EntryPoint& entry,
+                         const EntryAbi& abi) {
+  ReportEntry result;
+  result.name = entry.name;
+  const std::map<BufferId, Interval> intervals = lifetimes(program, entry);
+  for (size_t i = 0; i < entry.steps.size(); ++i) {
+    ReportStep step = step_report(program, entry.steps[i], abi.steps[i]);
+    for (const auto& [id, interval] : intervals) {
+      if (interval.first <= i && i <= interval.last) step.live.push_back(describe(program, id));
+    }
+    std::stable_sort(
+        step.live.begin(), step.live.end(),
+        [](const ReportBuffer& a, const ReportBuffer& b) { return a.offset < b.offset; });
+    step.live_bytes = covered_bytes(step.live);
+    result.macs += step.macs;
+    result.steps.push_back(std::move(step));
+  }
+  for (const auto& [id, interval] : intervals) {
+    result.lifetimes.push_back(
+        {describe(program, id), abi.steps[interval.first].number, abi.steps[interval.last].number});
+  }
+  std::stable_sort(result.lifetimes.begin(), result.lifetimes.end(),
+                   [](const ReportLifetime& a, const ReportLifetime& b) {
+                     return std::pair(a.first, a.buffer.offset) <
+                            std::pair(b.first, b.buffer.offset);
+                   });
+  return result;
+}
+
+}  // namespace
+
+Report report_of(const loop::Program& program, const ReportOptions& options) {
+  const Abi abi = abi_of(program);
+  Report report;
+  report.name = program.name;
+  report.model_file = options.model_file;
+  report.target = options.target;
+  report.version = options.version;
+  report.arena_bytes = program.arena_bytes;
+  report.arena_bound = program.arena_bound;
+  report.arena_alignment = abi.arena_alignment;
+  report.weight_bytes = abi.weight_bytes;
+  report.code_bytes = options.code_bytes;
+  report.stack_bytes = options.stack_bytes;
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.kind == BufferClass::constant && buffer.view_of < 0) {
+      report.parameters += buffer.value.element_count();
+    }
+  }
+  for (size_t i = 0; i < program.entries.size(); ++i) {
+    report.entries.push_back(entry_report(program, program.entries[i], abi.entries[i]));
+  }
+  return report;
+}
+
+}  // namespace backcast

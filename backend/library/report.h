@@ -1,0 +1,73 @@
+// What a compiled model costs, layer by layer: RAM, flash, stack, multiply-accumulates, and which
+// buffers live where while each step runs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/library/abi.h"
+#include "ir/loop/program.h"
+
+namespace backcast {
+
+struct ReportOptions {
+  std::string model_file, target, version;
+  std::optional<int64_t> code_bytes;   // machine code, where it is known
+  std::optional<int64_t> stack_bytes;  // most that a call takes
+};
+
+/// An arena buffer that holds a value while a step runs, or an operand of the step.
+struct ReportBuffer {
+  std::string name;
+  std::string type;     // "f32[N,64]"
+  std::string storage;  // "arena", "input", "output", "constant", "state"
+  std::string access;   // operands: "read", "write", "update"
+  int64_t bytes = 0;    // at the largest sizes
+  int64_t offset = -1;  // in the arena; -1 elsewhere
+};
+
+struct ReportStep {
+  int32_t number = 0;  // what the hooks of bc_context are told
+  std::string name, kernel;
+  std::vector<std::string> nodes;  // of the model: `conv1 (Conv)`
+  int64_t macs = 0;
+  int64_t weight_bytes = 0;  // constants it reads
+  int64_t live_bytes = 0;    // of the arena, while it runs
+  std::vector<ReportBuffer> operands;
+  std::vector<ReportBuffer> live;  // by offset
+};
+
+/// An arena buffer over time.
+struct ReportLifetime {
+  ReportBuffer buffer;
+  int32_t first = 0, last = 0;  // numbers of steps, inclusive
+};
+
+struct ReportEntry {
+  std::string name;
+  int64_t macs = 0;
+  std::vector<ReportStep> steps;
+  std::vector<ReportLifetime> lifetimes;  // in order of their first step
+};
+
+struct Report {
+  std::string name, model_file, target, version;
+  int64_t arena_bytes = 0, arena_bound = 0, arena_alignment = 1;
+  int64_t weight_bytes = 0;
+  int64_t parameters = 0;  // elements of constant tensors
+  std::optional<int64_t> code_bytes, stack_bytes;
+  std::vector<ReportEntry> entries;
+};
+
+/// Raised when a key of the JSON changes its meaning or goes.
+inline constexpr int kReportSchema = 1;
+
+Report report_of(const loop::Program& program, const ReportOptions& options);
+/// A table for people: `name.report.txt`.
+std::string report_text(const Report& report);
+/// The same and more for programs: `name.report.json`; "schema" holds kReportSchema.
+std::string report_json(const Report& report);
+
+}  // namespace backcast

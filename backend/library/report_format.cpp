@@ -1,0 +1,157 @@
+// The report as a table and as JSON (report.h).
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "backend/library/report.h"
+#include "ir/graph/error.h"
+
+namespace backcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// 1234567 as "1,234,567".
+std::string grouped(int64_t value) {
+  std::string digits = fmt::format("{}", value < 0 ? -value : value);
+  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) {
+    digits.insert(static_cast<size_t>(at), ",");
+  }
+  return value < 0 ? "-" + digits : digits;
+}
+
+/// Rows of cells; numbers to the right, the last column as it is.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> head) { rows_.push_back(std::move(head)); }
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  std::string text() const {
+    std::vector<size_t> widths(rows_[0].size());
+    for (const std::vector<std::string>& row : rows_) {
+      for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    }
+    std::string result;
+    for (const std::vector<std::string>& row : rows_) {
+      for (size_t i = 0; i + 1 < row.size(); ++i) {
+        result += fmt::format("{:>{}}  ", row[i], widths[i]);
+      }
+      result += row.back() + "\n";
+    }
+    return result;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string result;
+  for (const std::string& name : names) result += (result.empty() ? "" : ", ") + name;
+  return result;
+}
+
+std::string summary(const Report& report) {
+  std::string text = report.name;
+  if (!report.model_file.empty()) text += " from " + report.model_file;
+  text += fmt::format(" for {}, Backcast {}\n\n", report.target, report.version);
+  const auto line = [&](const char* what, int64_t bytes, const std::string& note) {
+    text += fmt::format("{:<10}{:>14} bytes{}\n", what, grouped(bytes),
+                        note.empty() ? "" : "  " + note);
+  };
+  line("RAM", report.arena_bytes,
+       fmt::format("arena, aligned to {}; lower bound {}", report.arena_alignment,
+                   grouped(report.arena_bound)));
+  line("flash", report.weight_bytes + report.code_bytes.value_or(0),
+       report.code_bytes ? fmt::format("{} constants, {} code", grouped(report.weight_bytes),
+                                       grouped(*report.code_bytes))
+                         : "constants; the compiler adds the code");
+  if (report.stack_bytes) line("stack", *report.stack_bytes, "");
+  text += fmt::format("{:<10}{:>14}\n", "parameters", grouped(report.parameters));
+  return text;
+}
+
+std::string entry_table(const Report& report, const ReportEntry& entry) {
+  std::string text = fmt::format("\n{}_{}: {} multiply-accumulates in {} steps\n\n", report.name,
+                                 entry.name, grouped(entry.macs), entry.steps.size());
+  Table steps({"step", "MACs", "weights", "live RAM", "kernel: nodes"});
+  for (const ReportStep& step : entry.steps) {
+    steps.add({fmt::format("{}", step.number), grouped(step.macs), grouped(step.weight_bytes),
+               grouped(step.live_bytes), step.kernel + ": " + joined(step.nodes)});
+  }
+  text += steps.text();
+  if (entry.lifetimes.empty()) return text;
+  text += "\nMemory, in order of time\n\n";
+  Table memory({"steps", "offset", "bytes", "buffer"});
+  for (const ReportLifetime& life : entry.lifetimes) {
+    memory.add({fmt::format("{}..{}", life.first, life.last), grouped(life.buffer.offset),
+                grouped(life.buffer.bytes), life.buffer.name + " " + life.buffer.type});
+  }
+  return text + memory.text();
+}
+
+Json buffer_json(const ReportBuffer& buffer) {
+  Json json = {{"name", buffer.name},
+               {"type", buffer.type},
+               {"storage", buffer.storage},
+               {"bytes", buffer.bytes}};
+  if (!buffer.access.empty()) json["access"] = buffer.access;
+  if (buffer.offset >= 0) json["offset"] = buffer.offset;
+  return json;
+}
+
+Json buffers_json(const std::vector<ReportBuffer>& buffers) {
+  Json json = Json::array();
+  for (const ReportBuffer& buffer : buffers) json.push_back(buffer_json(buffer));
+  return json;
+}
+
+Json entry_json(const ReportEntry& entry) {
+  Json steps = Json::array(), memory = Json::array();
+  for (const ReportStep& step : entry.steps) {
+    steps.push_back({{"number", step.number},
+                     {"name", step.name},
+                     {"kernel", step.kernel},
+                     {"nodes", step.nodes},
+                     {"macs", step.macs},
+                     {"weight_bytes", step.weight_bytes},
+                     {"live_bytes", step.live_bytes},
+                     {"operands", buffers_json(step.operands)},
+                     {"live", buffers_json(step.live)}});
+  }
+  for (const ReportLifetime& life : entry.lifetimes) {
+    Json buffer = buffer_json(life.buffer);
+    buffer["first_step"] = life.first;
+    buffer["last_step"] = life.last;
+    memory.push_back(std::move(buffer));
+  }
+  return {{"name", entry.name}, {"macs", entry.macs}, {"steps", steps}, {"memory", memory}};
+}
+
+}  // namespace
+
+std::string report_text(const Report& report) {
+  std::string text = summary(report);
+  for (const ReportEntry& entry : report.entries) text += entry_table(report, entry);
+  return text;
+}
+
+std::string report_json(const Report& report) {
+  Json json = {{"schema", kReportSchema},
+               {"name", report.name},
+               {"model", report.model_file},
+               {"target", report.target},
+               {"backcast", report.version},
+               {"arena_bytes", report.arena_bytes},
+               {"arena_bound", report.arena_bound},
+               {"arena_alignment", report.arena_alignment},
+               {"weight_bytes", report.weight_bytes},
+               {"parameters", report.parameters}};
+  if (report.code_bytes) json["code_bytes"] = *report.code_bytes;
+  if (report.stack_bytes) json["stack_bytes"] = *report.stack_bytes;
+  Json entries = Json::array();
+  for (const ReportEntry& entry : report.entries) entries.push_back(entry_json(entry));
+  json["entries"] = entries;
+  // Names come from the model: what is no UTF-8 is replaced instead of refused.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace backcast
