@@ -1,48 +1,52 @@
-// broadcast: operand dimension i becomes result dimension dims[i]; extents of 1 stretch.
-#include "ir/ops/pointwise.h"
+// broadcast: operand dimension i becomes result dimension dims[i]; an extent of 1 is repeated, and
+// so is everything along the dimensions of the result that are not in dims.
+#include "ir/ops/movement.h"
+#include "ir/ops/ops.h"
+#include "ir/ops/shape_rules.h"
 
 namespace backcast::ops {
 namespace {
 
-Type infer_broadcast(const InferContext& c) {
-  const BroadcastAttrs& attrs = c.attrs.as<BroadcastAttrs>();
-  const TensorType& x = c.tensor(0);
+Type infer_broadcast(const InferContext& context) {
+  const BroadcastAttrs& attrs = context.attrs.as<BroadcastAttrs>();
+  const TensorType& x = context.tensor(0);
+  require_shape(attrs.shape, context.module.symbols, "shape");
   require_length(attrs.dims.size(), x.rank(), "dims");
-  int64_t last = -1;
-  for (size_t i = 0; i < attrs.dims.size(); ++i) {
-    require_axis(attrs.dims[i], static_cast<int64_t>(attrs.shape.size()));
-    require(attrs.dims[i] > last, "dims must increase");
-    last = attrs.dims[i];
-    const Dim& to = attrs.shape[static_cast<size_t>(last)];
-    require(x.shape[i] == Dim(1) || x.shape[i] == to, "extent {} cannot be stretched to {}",
-            x.shape[i].to_string(), to.to_string());
+  require_increasing(attrs.dims, static_cast<int64_t>(attrs.shape.size()), "dims");
+  for (size_t i = 0; i < x.shape.size(); ++i) {
+    const Dim& extent = attrs.shape[static_cast<size_t>(attrs.dims[i])];
+    if (!(x.shape[i] == extent) && !(x.shape[i] == Dim(1))) {
+      fail("dimension {} of operand {} cannot be broadcast to dimension {} of {}", i, to_string(x),
+           attrs.dims[i], to_string(attrs.shape));
+    }
   }
-  for (const Dim& extent : attrs.shape) require_extent(extent);
   return TensorType{x.element, attrs.shape};
 }
 
-Value evaluate_broadcast(const EvalContext& c) {
-  TensorWriter out = result_writer(c);
-  const Literal& x = c.tensor(0);
-  const Ints& dims = c.node.attrs.as<BroadcastAttrs>().dims;
-  std::vector<int64_t> from = row_major_strides(x.shape()), strides(out.shape().size(), 0);
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (x.shape()[i] != 1) strides[static_cast<size_t>(dims[i])] = from[i];
+Value evaluate_broadcast(const EvalContext& context) {
+  const BroadcastAttrs& attrs = context.node.attrs.as<BroadcastAttrs>();
+  const Literal& x = context.tensor(0);
+  std::vector<int64_t> shape = context.evaluate(attrs.shape);
+  const std::vector<int64_t> from = row_major_strides(x.shape());
+  std::vector<int64_t> strides(shape.size(), 0);
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (x.shape()[i] != 1) strides[static_cast<size_t>(attrs.dims[i])] = from[i];
   }
-  int64_t i = 0;
-  for (Odometer at(out.shape()); !at.done(); at.next()) out.copy(i++, x, at.flat(strides));
-  return out.finish();
+  return strided_copy(x, std::move(shape), 0, strides);
 }
 
 }  // namespace
 
 const OpDef broadcast = {
     .name = "broadcast",
-    .documentation = "operand dimension i becomes result dimension dims[i]; extents of 1 stretch.",
+    .documentation =
+        "The operand repeated to `shape`: its dimension i is dimension dims[i] of the "
+        "result, with the same extent or 1.",
     .min_operands = 1,
     .max_operands = 1,
     .default_attrs = BroadcastAttrs{},
     .infer = infer_broadcast,
-    .evaluate = evaluate_broadcast};
+    .evaluate = evaluate_broadcast,
+};
 
 }  // namespace backcast::ops

@@ -1,44 +1,78 @@
-// cast: y = x in another element type; floats to integers truncate and saturate, NaN gives 0.
+// cast: the same number in another element type. Float to integer truncates toward zero and
+// saturates, NaN gives 0; integer to integer wraps around; anything to bool is x != 0; to a float
+// rounds once to the nearest, halves to even.
 #include <limits>
 
-#include "ir/ops/pointwise.h"
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Type infer_cast(const InferContext& c) {
-  return TensorType{c.attrs.as<CastAttrs>().to, c.tensor(0).shape};
+template <class T>
+T saturated(double x) {
+  if (std::isnan(x)) return T{0};
+  const double truncated = std::trunc(x);
+  // 2^digits is exact in double, the maximum of a 64-bit type is not.
+  if (truncated >= std::ldexp(1.0, std::numeric_limits<T>::digits)) {
+    return std::numeric_limits<T>::max();
+  }
+  if (truncated < static_cast<double>(std::numeric_limits<T>::min())) {
+    return std::numeric_limits<T>::min();
+  }
+  return static_cast<T>(truncated);
 }
 
-/// Toward zero, saturating; NaN gives 0.
-template <class To>
-To saturate(double x) {
-  if (std::isnan(x)) return 0;
-  double low = static_cast<double>(std::numeric_limits<To>::min());
-  double above = std::ldexp(1.0, std::numeric_limits<To>::digits);
-  if (x <= low) return std::numeric_limits<To>::min();
-  if (x >= above) return std::numeric_limits<To>::max();
-  return static_cast<To>(x);
+/// An integer as a double rounded to odd: bits that get lost leave the last kept bit set, so that
+/// rounding once more, to a narrower type, rounds correctly.
+template <class T>
+double rounded_to_odd(T x) {
+  const bool negative = x < T{0};
+  uint64_t magnitude = static_cast<uint64_t>(x);
+  if (negative) magnitude = ~magnitude + 1;
+  constexpr uint64_t kLost = (uint64_t{1} << 11) - 1;
+  if (magnitude >> 53 != 0 && (magnitude & kLost) != 0)
+    magnitude = (magnitude & ~kLost) | (kLost + 1);
+  const double value = static_cast<double>(magnitude);
+  return negative ? -value : value;
 }
 
-Value evaluate_cast(const EvalContext& c) {
-  TensorWriter out = result_writer(c);
-  const Literal& x = c.tensor(0);
-  ElementType to = c.node.type.tensor().element;
-  visit_compute_type(x.element(), [&]<class From>(From) {
-    visit_compute_type(to, [&]<class To>(To) {
-      for (int64_t i = 0; i < out.count(); ++i) {
-        From value = element<From>(x, i);
-        if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> &&
-                      !std::is_same_v<To, bool>) {
-          out.set(i, saturate<To>(static_cast<double>(value)));
-        } else {
-          out.set(i, value);
-        }
-      }
+template <class From, class To>
+typename To::Stored convert(typename From::Value x) {
+  using T = typename To::Value;
+  if constexpr (To::kKind == kBool) {
+    return To::store(x != typename From::Value{0});
+  } else if constexpr (To::kKind == kFloat) {
+    if constexpr (From::kKind == kInteger && !std::is_same_v<typename To::Stored, double>) {
+      return To::store(rounded_to_odd(x));
+    }
+    return To::store(static_cast<double>(x));
+  } else if constexpr (From::kKind == kFloat) {
+    return To::store(saturated<T>(x));
+  } else {
+    return To::store(static_cast<T>(x));
+  }
+}
+
+Type infer_cast(const InferContext& context) {
+  return TensorType{context.attrs.as<CastAttrs>().to, context.tensor(0).shape};
+}
+
+Value evaluate_cast(const EvalContext& context) {
+  const Literal& x = context.tensor(0);
+  const ElementType target = context.node.attrs.as<CastAttrs>().to;
+  if (target == x.element()) return x;
+  ResultBuffer result(target, x.shape());
+  const int64_t count = result.count();
+  visit_codec(x.element(), [&](auto from_codec) {
+    visit_codec(target, [&](auto to_codec) {
+      using From = decltype(from_codec);
+      using To = decltype(to_codec);
+      const typename From::Stored* from = x.data<typename From::Stored>();
+      typename To::Stored* to = result.data<typename To::Stored>();
+      for (int64_t i = 0; i < count; ++i) to[i] = convert<From, To>(From::load(from[i]));
     });
   });
-  return out.finish();
+  return result.finish();
 }
 
 }  // namespace
@@ -46,11 +80,13 @@ Value evaluate_cast(const EvalContext& c) {
 const OpDef cast = {
     .name = "cast",
     .documentation =
-        "y = x in another element type; floats to integers truncate and saturate, NaN gives 0.",
+        "The same numbers in another element type: floats truncate and saturate to integers, "
+        "integers wrap around, x != 0 is a bool, and floats round to the nearest even.",
     .min_operands = 1,
     .max_operands = 1,
     .default_attrs = CastAttrs{},
     .infer = infer_cast,
-    .evaluate = evaluate_cast};
+    .evaluate = evaluate_cast,
+};
 
 }  // namespace backcast::ops

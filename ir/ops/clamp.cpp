@@ -1,46 +1,49 @@
-// clamp: y = min(max(x, low), high); low and high have the shape of x or rank 0; NaN stays NaN.
-#include "ir/ops/pointwise.h"
+// clamp: y = min(max(x, lo), hi); lo and hi have x's shape or are scalars. A NaN in x stays.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Type infer_clamp(const InferContext& c) {
-  const TensorType& x = c.tensor(0);
-  require(x.element != ElementType::boolean, "needs numbers, not {}", to_string(x));
-  for (size_t i : {1u, 2u}) {
-    const TensorType& bound = c.tensor(i);
-    require(bound.element == x.element && (bound.rank() == 0 || bound.shape == x.shape),
-            "bound {} does not fit {}", to_string(bound), to_string(x));
+Type infer_clamp(const InferContext& context) {
+  const TensorType& x = require_kind(context, 0, kNumeric);
+  for (const size_t bound : {size_t{1}, size_t{2}}) {
+    require_same_element(context, bound, 0);
+    if (context.tensor(bound).rank() != 0) require_same_type(context, bound, 0);
   }
   return x;
 }
 
-Value evaluate_clamp(const EvalContext& c) {
-  TensorWriter out = result_writer(c);
-  visit_compute_type(c.tensor(0).element(), [&]<class T>(T) {
-    const auto bound = [&](size_t operand, int64_t i) {
-      const Literal& tensor = c.tensor(operand);
-      return element<T>(tensor, tensor.shape().empty() ? 0 : i);
-    };
-    for (int64_t i = 0; i < out.count(); ++i) {
-      T x = element<T>(c.tensor(0), i), low = bound(1, i), high = bound(2, i);
-      x = low > x ? low : x;
-      out.set(i, high < x ? high : x);
+Value evaluate_clamp(const EvalContext& context) {
+  const Literal& x = context.tensor(0);
+  const Literal& low = context.tensor(1);
+  const Literal& high = context.tensor(2);
+  const int64_t low_step = low.shape().empty() ? 0 : 1;
+  const int64_t high_step = high.shape().empty() ? 0 : 1;
+  ResultBuffer result(x.element(), x.shape());
+  visit_codec_of<kNumeric>(x.element(), [&](auto codec) {
+    using Codec = decltype(codec);
+    using Stored = typename Codec::Stored;
+    Stored* to = result.data<Stored>();
+    const int64_t count = result.count();
+    for (int64_t i = 0; i < count; ++i) {
+      const typename Codec::Value raised =
+          max_of(Codec::load(x.data<Stored>()[i]), Codec::load(low.data<Stored>()[i * low_step]));
+      to[i] = Codec::store(min_of(raised, Codec::load(high.data<Stored>()[i * high_step])));
     }
   });
-  return out.finish();
+  return result.finish();
 }
 
 }  // namespace
 
 const OpDef clamp = {
     .name = "clamp",
-    .documentation =
-        "y = min(max(x, low), high); low and high have the shape of x or rank 0; NaN stays NaN.",
+    .documentation = "min(max(x, lo), hi); the bounds have the shape of x or are scalars.",
     .min_operands = 3,
     .max_operands = 3,
     .default_attrs = {},
     .infer = infer_clamp,
-    .evaluate = evaluate_clamp};
+    .evaluate = evaluate_clamp,
+};
 
 }  // namespace backcast::ops

@@ -1,27 +1,20 @@
-// composite: a call with a well-known name, which lowering may claim; its meaning is the body.
-#include "ir/graph/evaluator.h"
-#include "ir/graph/module.h"
-#include "ir/ops/pointwise.h"
+// composite: a call with a well-known name, which says what the function computes ("softmax"). Its
+// meaning is the body; lowering may claim the name and compute the same in a better way.
+#include "ir/ops/call_rules.h"
+#include "ir/ops/ops.h"
+#include "ir/ops/shape_rules.h"
 
 namespace backcast::ops {
 namespace {
 
-Type infer_composite(const InferContext& c) {
-  const Function& callee = c.module.function(c.attrs.as<CompositeAttrs>().function.name);
-  require(c.operands.size() == callee.params.size(), "@{} takes {} operands, {} are given",
-          callee.name, callee.params.size(), c.operands.size());
-  for (size_t i = 0; i < c.operands.size(); ++i) {
-    const Type& wanted = callee.type(callee.params[i]);
-    require(c.operands[i] == wanted, "operand {} of @{} is {}, not {}", i, callee.name,
-            c.operands[i].to_string(), wanted.to_string());
-  }
-  return callee.result_type();
+Type infer_composite(const InferContext& context) {
+  const CompositeAttrs& attrs = context.attrs.as<CompositeAttrs>();
+  if (attrs.name.empty()) fail("a composite needs a name; a call without one is a call");
+  return infer_application(context, attrs.function);
 }
 
-Value evaluate_composite(const EvalContext& c) {
-  const Function& callee = c.module.function(c.node.attrs.as<CompositeAttrs>().function.name);
-  return evaluate(c.module, callee, std::vector<Value>(c.operands.begin(), c.operands.end()),
-                  c.symbols);
+Value evaluate_composite(const EvalContext& context) {
+  return evaluate_application(context, context.node.attrs.as<CompositeAttrs>().function);
 }
 
 }  // namespace
@@ -29,11 +22,13 @@ Value evaluate_composite(const EvalContext& c) {
 const OpDef composite = {
     .name = "composite",
     .documentation =
-        "a call with a well-known name, which lowering may claim; its meaning is the body.",
+        "A call with a well-known name; its meaning is the function, which lowering may replace by "
+        "something better of the same name.",
     .min_operands = 0,
     .max_operands = -1,
     .default_attrs = CompositeAttrs{},
     .infer = infer_composite,
-    .evaluate = evaluate_composite};
+    .evaluate = evaluate_composite,
+};
 
 }  // namespace backcast::ops

@@ -1,51 +1,61 @@
-// concat: the operands one after another along an axis.
-#include "ir/ops/pointwise.h"
+// concat: the operands one after the other along `axis`; their other extents are equal.
+#include <cstring>
+
+#include "ir/ops/ops.h"
+#include "ir/ops/shape_rules.h"
 
 namespace backcast::ops {
 namespace {
 
-Type infer_concat(const InferContext& c) {
-  TensorType result = c.tensor(0);
-  int64_t axis = c.attrs.as<ConcatAttrs>().axis;
-  require_axis(axis, result.rank());
-  for (size_t i = 1; i < c.operands.size(); ++i) {
-    const TensorType& x = c.tensor(i);
-    require(x.element == result.element && x.rank() == result.rank(), "operands differ: {} and {}",
-            to_string(c.tensor(0)), to_string(x));
-    for (size_t d = 0; d < x.shape.size(); ++d) {
-      if (static_cast<int64_t>(d) == axis) {
-        result.shape[d] = result.shape[d] + x.shape[d];
-      } else {
-        require(x.shape[d] == result.shape[d], "operands differ beside axis {}: {} and {}", axis,
-                to_string(c.tensor(0)), to_string(x));
-      }
+Type infer_concat(const InferContext& context) {
+  const int64_t axis = context.attrs.as<ConcatAttrs>().axis;
+  TensorType result = context.tensor(0);
+  require_axis(axis, result.rank(), "axis");
+  const size_t along = static_cast<size_t>(axis);
+  for (size_t i = 1; i < context.operands.size(); ++i) {
+    require_same_element(context, i, 0);
+    const TensorType& next = context.tensor(i);
+    bool fits = next.rank() == result.rank();
+    for (size_t d = 0; fits && d < result.shape.size(); ++d) {
+      fits = d == along || next.shape[d] == result.shape[d];
     }
+    if (!fits) {
+      fail("operands 0 and {} must be equal but for dimension {} and are {} and {}", i, axis,
+           to_string(context.tensor(0)), to_string(next));
+    }
+    result.shape[along] = result.shape[along] + next.shape[along];
   }
   return result;
 }
 
-Value evaluate_concat(const EvalContext& c) {
-  TensorWriter out = result_writer(c);
-  size_t axis = static_cast<size_t>(c.node.attrs.as<ConcatAttrs>().axis);
-  std::vector<int64_t> strides = row_major_strides(out.shape());
-  int64_t base = 0;
-  for (size_t operand = 0; operand < c.operands.size(); ++operand) {
-    const Literal& x = c.tensor(operand);
-    int64_t i = 0;
-    for (Odometer at(x.shape()); !at.done(); at.next()) out.copy(base + at.flat(strides), x, i++);
-    base += x.shape()[axis] * strides[axis];
+Value evaluate_concat(const EvalContext& context) {
+  const size_t axis = static_cast<size_t>(context.node.attrs.as<ConcatAttrs>().axis);
+  ResultBuffer result(context.tensor(0).element(), context.result_shape());
+  if (result.count() == 0) return result.finish();
+  size_t rows = 1;  // runs of the dimensions from `axis` on
+  for (size_t d = 0; d < axis; ++d) rows *= static_cast<size_t>(result.shape()[d]);
+  std::byte* to = result.data<std::byte>();
+  for (size_t row = 0; row < rows; ++row) {
+    for (size_t i = 0; i < context.operands.size(); ++i) {
+      const std::span<const std::byte> bytes = context.tensor(i).bytes();
+      const size_t run = bytes.size() / rows;
+      if (run != 0) std::memcpy(to, bytes.data() + row * run, run);
+      to += run;
+    }
   }
-  return out.finish();
+  return result.finish();
 }
 
 }  // namespace
 
-const OpDef concat = {.name = "concat",
-                      .documentation = "the operands one after another along an axis.",
-                      .min_operands = 1,
-                      .max_operands = -1,
-                      .default_attrs = ConcatAttrs{},
-                      .infer = infer_concat,
-                      .evaluate = evaluate_concat};
+const OpDef concat = {
+    .name = "concat",
+    .documentation = "The operands one after the other along `axis`.",
+    .min_operands = 1,
+    .max_operands = -1,
+    .default_attrs = ConcatAttrs{},
+    .infer = infer_concat,
+    .evaluate = evaluate_concat,
+};
 
 }  // namespace backcast::ops

@@ -1,21 +1,31 @@
-// constant: a tensor known when compiling.
-#include "ir/ops/pointwise.h"
+// constant: a tensor that is part of the model.
+#include "ir/ops/ops.h"
+#include "ir/ops/shape_rules.h"
 
 namespace backcast::ops {
 namespace {
 
-Type infer_constant(const InferContext& c) { return c.attrs.as<ConstantAttrs>().value.type(); }
+Type infer_constant(const InferContext& context) {
+  const Literal& value = context.attrs.as<ConstantAttrs>().value;
+  // A literal that nobody has filled is a scalar without bytes.
+  if (value.shape().empty() && value.bytes().empty()) fail("the constant has no value");
+  return value.type();
+}
 
-Value evaluate_constant(const EvalContext& c) { return c.node.attrs.as<ConstantAttrs>().value; }
+Value evaluate_constant(const EvalContext& context) {
+  return context.node.attrs.as<ConstantAttrs>().value;
+}
 
 }  // namespace
 
-const OpDef constant = {.name = "constant",
-                        .documentation = "a tensor known when compiling.",
-                        .min_operands = 0,
-                        .max_operands = 0,
-                        .default_attrs = ConstantAttrs{},
-                        .infer = infer_constant,
-                        .evaluate = evaluate_constant};
+const OpDef constant = {
+    .name = "constant",
+    .documentation = "A tensor that is part of the model.",
+    .min_operands = 0,
+    .max_operands = 0,
+    .default_attrs = ConstantAttrs{},
+    .infer = infer_constant,
+    .evaluate = evaluate_constant,
+};
 
 }  // namespace backcast::ops

@@ -1,189 +1,245 @@
-// conv: cross-correlation with general dimension numbers, dilations and groups (StableHLO
-// convolution).
-#include "ir/ops/pointwise.h"
+// conv: y[b, o, p…] = Σ_{c, k…} x[b, c, p · stride + k · kernel_dilation - pad_low …] · w[o, c, k…]
+// (cross-correlation: the kernel is not flipped), x first dilated by input_dilation; dimensions lie
+// where the attributes say. Feature groups split the input features and the kernel outputs; batch
+// groups split the batch and the kernel outputs, and the groups' results follow one another along
+// the output features. Floats accumulate in double, integers wrap around in their type.
+#include <algorithm>
+
+#include "ir/ops/ops.h"
+#include "ir/ops/taps.h"
+#include "ir/ops/walk.h"
 
 namespace backcast::ops {
 namespace {
 
-Type infer_conv(const InferContext& c) {
-  const TensorType& x = c.tensor(0);
-  const TensorType& w = c.tensor(1);
-  const ConvAttrs& a = c.attrs.as<ConvAttrs>();
-  require(x.element == w.element && x.element != ElementType::boolean, "operands are {} and {}",
-          to_string(x), to_string(w));
-  require(x.rank() >= 2 && x.rank() == w.rank(), "ranks of {} and {} do not fit", to_string(x),
-          to_string(w));
-  const auto check = [&](int64_t first, int64_t second, const Ints& spatial) {
-    Ints all{first, second};
-    all.insert(all.end(), spatial.begin(), spatial.end());
-    require_length(all.size(), x.rank(), "dimension numbers");
-    require_axes(all, x.rank());
-  };
-  check(a.input_batch, a.input_feature, a.input_spatial);
-  check(a.kernel_output, a.kernel_input, a.kernel_spatial);
-  check(a.output_batch, a.output_feature, a.output_spatial);
-  int64_t space = x.rank() - 2;
-  for (const Ints* list : {&a.strides, &a.input_dilation, &a.kernel_dilation}) {
-    require_length(list->size(), space + 0, "a spatial list");
-    for (int64_t value : *list)
-      require(value >= 1 && value < INT32_MAX, "{} is no stride or dilation", value);
+const Dim& extent_of(const TensorType& type, int64_t axis) {
+  return type.shape[static_cast<size_t>(axis)];
+}
+
+void require_layout(int64_t first, int64_t second, const Ints& spatial, int64_t rank,
+                    std::string_view what) {
+  Ints all = spatial;
+  all.push_back(first);
+  all.push_back(second);
+  require_axes(all, rank, what);
+}
+
+void check_attributes(const TensorType& x, const ConvAttrs& attrs) {
+  if (x.rank() < 2) fail("operand 0 needs a batch and a feature dimension and is {}", to_string(x));
+  const int64_t spatial = x.rank() - 2;
+  const std::pair<size_t, const char*> lengths[] = {
+      {attrs.input_spatial.size(), "input_spatial"},
+      {attrs.kernel_spatial.size(), "kernel_spatial"},
+      {attrs.output_spatial.size(), "output_spatial"},
+      {attrs.strides.size(), "strides"},
+      {attrs.pad_low.size(), "pad_low"},
+      {attrs.pad_high.size(), "pad_high"},
+      {attrs.input_dilation.size(), "input_dilation"},
+      {attrs.kernel_dilation.size(), "kernel_dilation"}};
+  for (const auto& [length, what] : lengths) {
+    if (length != static_cast<size_t>(spatial)) {
+      fail("{} has {} entries and {} has {} spatial dimensions", what, length, to_string(x),
+           spatial);
+    }
   }
-  require_length(a.pad_low.size(), space, "pad_low");
-  require_length(a.pad_high.size(), space, "pad_high");
-  require(a.feature_groups >= 1 && a.batch_groups >= 1, "groups must be positive");
-  require(a.feature_groups == 1 || a.batch_groups == 1,
-          "feature and batch groups exclude each other");
-  const auto at = [](const TensorType& t, int64_t d) { return t.shape[static_cast<size_t>(d)]; };
-  require(at(x, a.input_feature) == at(w, a.kernel_input) * Dim(a.feature_groups),
-          "the input has {} features, the weights {} for {} groups",
-          at(x, a.input_feature).to_string(), at(w, a.kernel_input).to_string(), a.feature_groups);
-  Dim features = at(w, a.kernel_output);
-  require(Dim::mod(features, a.feature_groups * a.batch_groups) == Dim(0),
-          "{} output features do not divide into the groups", features.to_string());
+  require_layout(attrs.input_batch, attrs.input_feature, attrs.input_spatial, x.rank(),
+                 "the input layout");
+  require_layout(attrs.kernel_output, attrs.kernel_input, attrs.kernel_spatial, x.rank(),
+                 "the kernel layout");
+  require_layout(attrs.output_batch, attrs.output_feature, attrs.output_spatial, x.rank(),
+                 "the output layout");
+  require_values(attrs.strides, 1, "strides");
+  require_values(attrs.input_dilation, 1, "input_dilation");
+  require_values(attrs.kernel_dilation, 1, "kernel_dilation");
+  require_values({attrs.feature_groups}, 1, "feature_groups");
+  require_values({attrs.batch_groups}, 1, "batch_groups");
+  if (attrs.feature_groups > 1 && attrs.batch_groups > 1) {
+    fail("feature_groups and batch_groups cannot both exceed 1");
+  }
+}
+
+void check_groups(const TensorType& x, const TensorType& w, const ConvAttrs& attrs) {
+  const Dim& features = extent_of(x, attrs.input_feature);
+  const Dim& kernel_features = extent_of(w, attrs.kernel_input);
+  if (!(features == kernel_features * Dim(attrs.feature_groups))) {
+    fail("{} has {} features and the kernel {} takes {} in each of {} groups", to_string(x),
+         features.to_string(), to_string(w), kernel_features.to_string(), attrs.feature_groups);
+  }
+  const int64_t groups = std::max(attrs.feature_groups, attrs.batch_groups);
+  const Dim& outputs = extent_of(w, attrs.kernel_output);
+  if (!(Dim::mod(outputs, groups) == Dim(0))) {
+    fail("the {} outputs of the kernel {} are not divisible into {} groups", outputs.to_string(),
+         to_string(w), groups);
+  }
+  const Dim& batch = extent_of(x, attrs.input_batch);
+  if (!(Dim::mod(batch, attrs.batch_groups) == Dim(0))) {
+    fail("the batch of {} is not divisible into {} groups", to_string(x), attrs.batch_groups);
+  }
+}
+
+Type infer_conv(const InferContext& context) {
+  const ConvAttrs& attrs = context.attrs.as<ConvAttrs>();
+  const TensorType& x = require_kind(context, 0, kNumeric);
+  require_same_element(context, 1, 0);
+  const TensorType& w = context.tensor(1);
+  check_attributes(x, attrs);
+  if (w.rank() != x.rank()) {
+    fail("operands 0 and 1 must have equally many dimensions and are {} and {}", to_string(x),
+         to_string(w));
+  }
+  check_groups(x, w, attrs);
   TensorType result{x.element, Shape(x.shape.size())};
-  result.shape[static_cast<size_t>(a.output_batch)] =
-      Dim::floor_div(at(x, a.input_batch), a.batch_groups);
-  result.shape[static_cast<size_t>(a.output_feature)] = features;
-  for (size_t i = 0; i < a.strides.size(); ++i) {
-    Dim size = at(x, a.input_spatial[i]), kernel = at(w, a.kernel_spatial[i]);
-    Dim dilated =
-        (size - Dim(1)) * Dim(a.input_dilation[i]) + Dim(1) + a.pad_low[i] + a.pad_high[i];
-    Dim window = (kernel - Dim(1)) * Dim(a.kernel_dilation[i]) + Dim(1);
-    Dim extent = Dim::floor_div(dilated - window, a.strides[i]) + Dim(1);
-    require(!(dilated - window).is_constant() || (dilated - window).constant() >= 0,
-            "the window of {} is larger than the padded input of {}", window.to_string(),
-            dilated.to_string());
-    result.shape[static_cast<size_t>(a.output_spatial[i])] = extent;
+  result.shape[static_cast<size_t>(attrs.output_batch)] =
+      Dim::floor_div(extent_of(x, attrs.input_batch), attrs.batch_groups);
+  result.shape[static_cast<size_t>(attrs.output_feature)] = extent_of(w, attrs.kernel_output);
+  for (size_t i = 0; i < attrs.strides.size(); ++i) {
+    const WindowDimension dimension{.input = extent_of(x, attrs.input_spatial[i]),
+                                    .window = extent_of(w, attrs.kernel_spatial[i]),
+                                    .stride = attrs.strides[i],
+                                    .pad_low = attrs.pad_low[i],
+                                    .pad_high = attrs.pad_high[i],
+                                    .input_dilation = attrs.input_dilation[i],
+                                    .window_dilation = attrs.kernel_dilation[i]};
+    result.shape[static_cast<size_t>(attrs.output_spatial[i])] =
+        window_positions(dimension, context.module.symbols,
+                         fmt::format("spatial dimension {} of {} with the kernel {}", i,
+                                     to_string(x), to_string(w)));
   }
   return result;
 }
 
-/// What one spatial dimension of the walk needs.
-struct Space {
-  int64_t out, in, kernel, stride, low, input_dilation, kernel_dilation;
-  int64_t out_step, in_step, kernel_step;  // flat strides
+/// One loop of the convolution: its extent and the strides of x, w and y.
+struct Loop {
+  int64_t extent;
+  std::array<int64_t, 3> strides;
 };
 
+/// The loops over groups, batch, outputs and features, which are the same for every kernel
+/// position.
+std::vector<Loop> channel_loops(const ConvAttrs& attrs, const Literal& x, const Literal& w,
+                                const std::vector<int64_t>& y_shape) {
+  const auto stride = [](const std::vector<int64_t>& shape, int64_t axis) {
+    return row_major_strides(shape)[static_cast<size_t>(axis)];
+  };
+  const int64_t groups = std::max(attrs.feature_groups, attrs.batch_groups);
+  const int64_t batch = y_shape[static_cast<size_t>(attrs.output_batch)];
+  const int64_t outputs = y_shape[static_cast<size_t>(attrs.output_feature)] / groups;
+  const int64_t features = w.shape()[static_cast<size_t>(attrs.kernel_input)];
+  const int64_t x_batch = stride(x.shape(), attrs.input_batch);
+  const int64_t x_feature = stride(x.shape(), attrs.input_feature);
+  const int64_t w_output = stride(w.shape(), attrs.kernel_output);
+  const int64_t w_input = stride(w.shape(), attrs.kernel_input);
+  const int64_t y_batch = stride(y_shape, attrs.output_batch);
+  const int64_t y_feature = stride(y_shape, attrs.output_feature);
+  const int64_t x_group = attrs.batch_groups > 1 ? batch * x_batch : features * x_feature;
+  return {{batch, {x_batch, 0, y_batch}},
+          {groups, {x_group, outputs * w_output, outputs * y_feature}},
+          {outputs, {0, w_output, y_feature}},
+          {features, {x_feature, w_input, 0}}};
+}
+
+/// y += x · w over the loops, the longest innermost.
 template <class T>
-class Convolution {
- public:
-  explicit Convolution(const EvalContext& c)
-      : c_(c), a_(c.node.attrs.as<ConvAttrs>()), out_(result_writer(c)) {
-    for (size_t i = 0; i < 2; ++i) {
-      std::vector<T>& values = i == 0 ? x_ : w_;
-      for (int64_t k = 0; k < c.tensor(i).element_count(); ++k)
-        values.push_back(element<T>(c.tensor(i), k));
+void accumulate(std::vector<Loop> loops, std::array<int64_t, 3> start, const T* x, const T* w,
+                T* y) {
+  std::stable_sort(loops.begin(), loops.end(),
+                   [](const Loop& a, const Loop& b) { return a.extent < b.extent; });
+  std::vector<int64_t> extents;
+  std::array<std::vector<int64_t>, 3> strides;
+  for (const Loop& loop : loops) {
+    extents.push_back(loop.extent);
+    for (size_t k = 0; k < 3; ++k) strides[k].push_back(loop.strides[k]);
+  }
+  Walk<3> walk(extents, strides);
+  walk.rows(start, [&](const auto& at, const auto& steps, int64_t count) {
+    const T* x_at = x + at[0];
+    const T* w_at = w + at[1];
+    T* y_at = y + at[2];
+    for (int64_t i = 0; i < count; ++i) {
+      T& sum = y_at[i * steps[2]];
+      sum = wrapping_add(sum, wrapping_mul(x_at[i * steps[0]], w_at[i * steps[1]]));
     }
-    std::vector<int64_t> low = c.evaluate(a_.pad_low);
-    for (size_t i = 0; i < a_.strides.size(); ++i) {
-      space_.push_back({extent(out_.shape(), a_.output_spatial[i]),
-                        extent(c.tensor(0).shape(), a_.input_spatial[i]),
-                        extent(c.tensor(1).shape(), a_.kernel_spatial[i]), a_.strides[i], low[i],
-                        a_.input_dilation[i], a_.kernel_dilation[i],
-                        step(out_.shape(), a_.output_spatial[i]),
-                        step(c.tensor(0).shape(), a_.input_spatial[i]),
-                        step(c.tensor(1).shape(), a_.kernel_spatial[i])});
-    }
-  }
-
-  Literal run() {
-    const std::vector<int64_t>& x = c_.tensor(0).shape();
-    const std::vector<int64_t>& w = c_.tensor(1).shape();
-    int64_t batch = extent(out_.shape(), a_.output_batch);
-    int64_t features = extent(w, a_.kernel_output), channels = extent(w, a_.kernel_input);
-    int64_t per_group = features / (a_.feature_groups * a_.batch_groups);
-    std::vector<int64_t> outer;
-    for (const Space& s : space_) outer.push_back(s.out);
-    for (Odometer at(outer); !at.done(); at.next()) {
-      collect_taps(at);
-      int64_t place = 0;
-      for (size_t d = 0; d < space_.size(); ++d) place += at[d] * space_[d].out_step;
-      for (int64_t n = 0; n < batch; ++n) {
-        for (int64_t f = 0; f < features; ++f) {
-          int64_t group = f / per_group;
-          int64_t image = a_.batch_groups > 1 ? group * batch + n : n;
-          int64_t first = a_.feature_groups > 1 ? group * channels : 0;
-          int64_t from = image * step(x, a_.input_batch) + first * step(x, a_.input_feature);
-          int64_t weights = f * step(w, a_.kernel_output);
-          out_.set(
-              place + n * step(out_.shape(), a_.output_batch) +
-                  f * step(out_.shape(), a_.output_feature),
-              sum(from, weights, channels, step(x, a_.input_feature), step(w, a_.kernel_input)));
-        }
-      }
-    }
-    return out_.finish();
-  }
-
- private:
-  using Sum = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
-
-  static int64_t extent(const std::vector<int64_t>& shape, int64_t d) {
-    return shape[static_cast<size_t>(d)];
-  }
-  static int64_t step(const std::vector<int64_t>& shape, int64_t d) {
-    int64_t result = 1;
-    for (size_t i = static_cast<size_t>(d) + 1; i < shape.size(); ++i) result *= shape[i];
-    return result;
-  }
-
-  /// Offsets in x and w of the window elements that lie inside the input, for one output position.
-  void collect_taps(const Odometer& at) {
-    taps_.clear();
-    std::vector<int64_t> window;
-    for (const Space& s : space_) window.push_back(s.kernel);
-    for (Odometer k(window); !k.done(); k.next()) {
-      int64_t from = 0, weight = 0;
-      bool inside = true;
-      for (size_t d = 0; d < space_.size(); ++d) {
-        const Space& s = space_[d];
-        int64_t position = at[d] * s.stride + k[d] * s.kernel_dilation - s.low;
-        inside = inside && position >= 0 && position % s.input_dilation == 0 &&
-                 position / s.input_dilation < s.in;
-        from += position / s.input_dilation * s.in_step;
-        weight += k[d] * s.kernel_step;
-      }
-      if (inside) taps_.emplace_back(from, weight);
-    }
-  }
-
-  Sum sum(int64_t from, int64_t weights, int64_t channels, int64_t x_step, int64_t w_step) const {
-    Sum total = 0;
-    for (const auto& [x, w] : taps_) {
-      for (int64_t ch = 0; ch < channels; ++ch) {
-        total += static_cast<Sum>(x_[static_cast<size_t>(from + x + ch * x_step)]) *
-                 static_cast<Sum>(w_[static_cast<size_t>(weights + w + ch * w_step)]);
-      }
-    }
-    return total;
-  }
-
-  const EvalContext& c_;
-  const ConvAttrs& a_;
-  TensorWriter out_;
-  std::vector<T> x_, w_;
-  std::vector<Space> space_;
-  std::vector<std::pair<int64_t, int64_t>> taps_;
-};
-
-Value evaluate_conv(const EvalContext& c) {
-  Literal result;
-  visit_compute_type(c.tensor(0).element(), [&]<class T>(T) {
-    if constexpr (!std::is_same_v<T, bool>) result = Convolution<T>(c).run();
   });
-  return result;
+}
+
+std::vector<StaticWindow> static_windows(const EvalContext& context,
+                                         const std::vector<int64_t>& y_shape) {
+  const ConvAttrs& attrs = context.node.attrs.as<ConvAttrs>();
+  const std::vector<int64_t> low = context.evaluate(attrs.pad_low);
+  require_pads(low);
+  std::vector<StaticWindow> windows;
+  for (size_t i = 0; i < low.size(); ++i) {
+    windows.push_back(
+        {.input = context.tensor(0).shape()[static_cast<size_t>(attrs.input_spatial[i])],
+         .output = y_shape[static_cast<size_t>(attrs.output_spatial[i])],
+         .stride = attrs.strides[i],
+         .pad_low = low[i],
+         .input_dilation = attrs.input_dilation[i],
+         .window_dilation = attrs.kernel_dilation[i]});
+  }
+  return windows;
+}
+
+template <class Codec>
+void convolve(const EvalContext& context, const std::vector<StaticWindow>& windows,
+              ResultBuffer& result) {
+  using T = typename Codec::Value;
+  const ConvAttrs& attrs = context.node.attrs.as<ConvAttrs>();
+  const Literal& x = context.tensor(0);
+  const Literal& w = context.tensor(1);
+  const std::unique_ptr<T[]> x_values = decode<Codec>(x);
+  const std::unique_ptr<T[]> w_values = decode<Codec>(w);
+  const std::unique_ptr<T[]> y_values = make_array<T>(result.count());
+  std::fill_n(y_values.get(), result.count(), T{0});
+
+  const std::vector<Loop> channels = channel_loops(attrs, x, w, result.shape());
+  const std::vector<int64_t> x_strides = row_major_strides(x.shape());
+  const std::vector<int64_t> w_strides = row_major_strides(w.shape());
+  const std::vector<int64_t> y_strides = row_major_strides(result.shape());
+  std::vector<int64_t> kernel;
+  for (const int64_t axis : attrs.kernel_spatial) {
+    kernel.push_back(w.shape()[static_cast<size_t>(axis)]);
+  }
+  each_window_element(windows, kernel, [&](const WindowElement& element) {
+    std::vector<Loop> loops = channels;
+    std::array<int64_t, 3> start{};
+    for (size_t i = 0; i < windows.size(); ++i) {
+      const Taps& taps = element.taps[i];
+      const int64_t x_stride = x_strides[static_cast<size_t>(attrs.input_spatial[i])];
+      const int64_t y_stride = y_strides[static_cast<size_t>(attrs.output_spatial[i])];
+      start[0] += taps.input * x_stride;
+      start[1] += element.position[i] * w_strides[static_cast<size_t>(attrs.kernel_spatial[i])];
+      start[2] += taps.output * y_stride;
+      loops.push_back({taps.count, {taps.input_step * x_stride, 0, taps.output_step * y_stride}});
+    }
+    accumulate(std::move(loops), start, x_values.get(), w_values.get(), y_values.get());
+  });
+  encode<Codec>(y_values.get(), result);
+}
+
+Value evaluate_conv(const EvalContext& context) {
+  const Literal& x = context.tensor(0);
+  ResultBuffer result(x.element(), context.result_shape());
+  const bool nothing = x.element_count() == 0 || context.tensor(1).element_count() == 0;
+  if (result.count() == 0 || nothing) return result.finish();  // sums of nothing are zero
+  const std::vector<StaticWindow> windows = static_windows(context, result.shape());
+  visit_codec_of<kNumeric>(
+      x.element(), [&](auto codec) { convolve<decltype(codec)>(context, windows, result); });
+  return result.finish();
 }
 
 }  // namespace
 
-const OpDef conv = {.name = "conv",
-                    .documentation =
-                        "cross-correlation with general dimension numbers, dilations and groups "
-                        "(StableHLO convolution).",
-                    .min_operands = 2,
-                    .max_operands = 2,
-                    .default_attrs = ConvAttrs{},
-                    .infer = infer_conv,
-                    .evaluate = evaluate_conv};
+const OpDef conv = {
+    .name = "conv",
+    .documentation =
+        "Convolution (cross-correlation) with general dimension numbers: strides, pads "
+        "that may crop, dilation of input and kernel, feature and batch groups.",
+    .min_operands = 2,
+    .max_operands = 2,
+    .default_attrs = ConvAttrs{},
+    .infer = infer_conv,
+    .evaluate = evaluate_conv,
+};
 
 }  // namespace backcast::ops

@@ -1,50 +1,60 @@
-// cumulative: running sum or product along an axis.
-#include "ir/ops/pointwise.h"
+// cumulative: y[i] = x[0] ∘ … ∘ x[i] along `axis`, ∘ being + or ·; `exclusive` leaves x[i] out and
+// `reverse` runs from the end. Floats accumulate in double, integers wrap around.
+#include "ir/ops/ops.h"
 #include "ir/ops/reduction.h"
+#include "ir/ops/rows_along.h"
 
 namespace backcast::ops {
 namespace {
 
-Type infer_cumulative(const InferContext& c) {
-  const TensorType& x = c.tensor(0);
-  const CumulativeAttrs& attrs = c.attrs.as<CumulativeAttrs>();
-  require_axis(attrs.axis, x.rank());
-  require(attrs.kind == Reduction::sum || attrs.kind == Reduction::prod,
-          "kind must be sum or prod");
-  require(x.element != ElementType::boolean, "needs numbers, not {}", to_string(x));
+Type infer_cumulative(const InferContext& context) {
+  const CumulativeAttrs& attrs = context.attrs.as<CumulativeAttrs>();
+  if (attrs.kind != Reduction::sum && attrs.kind != Reduction::prod) {
+    fail("cumulative computes sum or prod, not {}", enum_name(attrs.kind));
+  }
+  const TensorType& x = require_kind(context, 0, kNumeric);
+  require_axis(attrs.axis, x.rank(), "axis");
   return x;
 }
 
-Value evaluate_cumulative(const EvalContext& c) {
-  const CumulativeAttrs& attrs = c.node.attrs.as<CumulativeAttrs>();
-  const Literal& x = c.tensor(0);
-  TensorWriter out = result_writer(c);
-  size_t axis = static_cast<size_t>(attrs.axis);
-  std::vector<int64_t> strides = row_major_strides(x.shape()), outer = x.shape();
-  int64_t extent = outer[axis];
-  outer[axis] = 1;
-  visit_compute_type(x.element(), [&]<class T>(T) {
-    for (Odometer at(outer); !at.done(); at.next()) {
-      Running<T> running(attrs.kind);
-      for (int64_t k = 0; k < extent; ++k) {
-        int64_t i = at.flat(strides) + (attrs.reverse ? extent - 1 - k : k) * strides[axis];
-        if (attrs.exclusive) out.set(i, running.value());
-        running.add(element<T>(x, i));
-        if (!attrs.exclusive) out.set(i, running.value());
-      }
-    }
+Value evaluate_cumulative(const EvalContext& context) {
+  const CumulativeAttrs& attrs = context.node.attrs.as<CumulativeAttrs>();
+  const Literal& x = context.tensor(0);
+  ResultBuffer result(x.element(), x.shape());
+  if (result.count() == 0) return result.finish();
+  const RowsAlong rows(x.shape(), attrs.axis);
+  visit_codec_of<kNumeric>(x.element(), [&](auto codec) {
+    using Codec = decltype(codec);
+    using T = typename Codec::Value;
+    const typename Codec::Stored* from = x.data<typename Codec::Stored>();
+    typename Codec::Stored* to = result.data<typename Codec::Stored>();
+    visit_reduction<T>(attrs.kind, [&](auto combine) {
+      rows.each([&](int64_t, int64_t first) {
+        T running = reduction_identity<T>(attrs.kind);
+        for (int64_t i = 0; i < rows.extent; ++i) {
+          const int64_t at = first + (attrs.reverse ? rows.extent - 1 - i : i) * rows.stride;
+          const T next = combine(running, Codec::load(from[at]));
+          to[at] = Codec::store(attrs.exclusive ? running : next);
+          running = next;
+        }
+      });
+    });
   });
-  return out.finish();
+  return result.finish();
 }
 
 }  // namespace
 
-const OpDef cumulative = {.name = "cumulative",
-                          .documentation = "running sum or product along an axis.",
-                          .min_operands = 1,
-                          .max_operands = 1,
-                          .default_attrs = CumulativeAttrs{},
-                          .infer = infer_cumulative,
-                          .evaluate = evaluate_cumulative};
+const OpDef cumulative = {
+    .name = "cumulative",
+    .documentation =
+        "The running sum or product along `axis`, with or without the element itself, "
+        "from the start or from the end.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = CumulativeAttrs{},
+    .infer = infer_cumulative,
+    .evaluate = evaluate_cumulative,
+};
 
 }  // namespace backcast::ops

@@ -1,102 +1,133 @@
-// dot_general: contraction of two tensors: batch dimensions, then the free ones of a, then those
-// of b.
-#include "ir/ops/pointwise.h"
+// dot_general: y[batch…, m…, n…] = Σ_k a[batch, m, k] · b[batch, k, n], where batch and contracted
+// dimensions lie wherever the attributes say and the free ones keep their order. Floats accumulate
+// in double, integers wrap around in their type.
+#include <algorithm>
+
+#include "ir/ops/ops.h"
+#include "ir/ops/shape_rules.h"
+#include "ir/ops/walk.h"
 
 namespace backcast::ops {
 namespace {
 
-Type infer_dot_general(const InferContext& c) {
-  const DotGeneralAttrs& attrs = c.attrs.as<DotGeneralAttrs>();
-  const TensorType& a = c.tensor(0);
-  const TensorType& b = c.tensor(1);
-  require(a.element == b.element && a.element != ElementType::boolean, "operands are {} and {}",
-          to_string(a), to_string(b));
-  require(attrs.lhs_batch.size() == attrs.rhs_batch.size() &&
-              attrs.lhs_contract.size() == attrs.rhs_contract.size(),
-          "the lists of dimensions differ in length");
-  Ints lhs = attrs.lhs_batch, rhs = attrs.rhs_batch;
-  lhs.insert(lhs.end(), attrs.lhs_contract.begin(), attrs.lhs_contract.end());
-  rhs.insert(rhs.end(), attrs.rhs_contract.begin(), attrs.rhs_contract.end());
-  require_axes(lhs, a.rank());
-  require_axes(rhs, b.rank());
-  TensorType result{a.element, {}};
-  std::vector<char> used_a(a.shape.size(), 0), used_b(b.shape.size(), 0);
+/// The dimensions of a side that are neither batch nor contracted.
+Ints free_dimensions(int64_t rank, const Ints& batch, const Ints& contract) {
+  Ints free;
+  for (int64_t d = 0; d < rank; ++d) {
+    const bool taken = std::find(batch.begin(), batch.end(), d) != batch.end() ||
+                       std::find(contract.begin(), contract.end(), d) != contract.end();
+    if (!taken) free.push_back(d);
+  }
+  return free;
+}
+
+Ints joined(Ints a, const Ints& b, const Ints& c = {}) {
+  a.insert(a.end(), b.begin(), b.end());
+  a.insert(a.end(), c.begin(), c.end());
+  return a;
+}
+
+void check_pairs(const InferContext& context, const Ints& lhs, const Ints& rhs,
+                 std::string_view what) {
+  const TensorType& a = context.tensor(0);
+  const TensorType& b = context.tensor(1);
+  if (lhs.size() != rhs.size()) {
+    fail("there are {} {} dimensions on the left and {} on the right", lhs.size(), what,
+         rhs.size());
+  }
   for (size_t i = 0; i < lhs.size(); ++i) {
-    size_t l = static_cast<size_t>(lhs[i]), r = static_cast<size_t>(rhs[i]);
-    require(a.shape[l] == b.shape[r], "dimension {} of {} and {} of {} differ", l, to_string(a), r,
-            to_string(b));
-    used_a[l] = used_b[r] = 1;
-    if (i < attrs.lhs_batch.size()) result.shape.push_back(a.shape[l]);
-  }
-  for (size_t d = 0; d < a.shape.size(); ++d) {
-    if (!used_a[d]) result.shape.push_back(a.shape[d]);
-  }
-  for (size_t d = 0; d < b.shape.size(); ++d) {
-    if (!used_b[d]) result.shape.push_back(b.shape[d]);
-  }
-  return result;
-}
-
-/// Flat offsets of every position along some dimensions, in row-major order of the list.
-std::vector<int64_t> offsets(const Literal& x, const Ints& dims) {
-  std::vector<int64_t> all = row_major_strides(x.shape()), shape, strides;
-  for (int64_t d : dims) {
-    shape.push_back(x.shape()[static_cast<size_t>(d)]);
-    strides.push_back(all[static_cast<size_t>(d)]);
-  }
-  std::vector<int64_t> result;
-  for (Odometer at(shape); !at.done(); at.next()) result.push_back(at.flat(strides));
-  return result;
-}
-
-Ints free_dims(size_t rank, const Ints& batch, const Ints& contract) {
-  std::vector<char> used(rank, 0);
-  for (int64_t d : batch) used[static_cast<size_t>(d)] = 1;
-  for (int64_t d : contract) used[static_cast<size_t>(d)] = 1;
-  Ints result;
-  for (size_t d = 0; d < rank; ++d) {
-    if (!used[d]) result.push_back(static_cast<int64_t>(d));
-  }
-  return result;
-}
-
-template <class T>
-void contract(const EvalContext& c, TensorWriter& out) {
-  const DotGeneralAttrs& attrs = c.node.attrs.as<DotGeneralAttrs>();
-  const Literal& a = c.tensor(0);
-  const Literal& b = c.tensor(1);
-  using Sum = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
-  std::vector<int64_t> batch_a = offsets(a, attrs.lhs_batch), batch_b = offsets(b, attrs.rhs_batch);
-  std::vector<int64_t> k_a = offsets(a, attrs.lhs_contract), k_b = offsets(b, attrs.rhs_contract);
-  std::vector<int64_t> rows =
-      offsets(a, free_dims(a.shape().size(), attrs.lhs_batch, attrs.lhs_contract));
-  std::vector<int64_t> columns =
-      offsets(b, free_dims(b.shape().size(), attrs.rhs_batch, attrs.rhs_contract));
-  std::vector<T> va(static_cast<size_t>(a.element_count())),
-      vb(static_cast<size_t>(b.element_count()));
-  for (size_t i = 0; i < va.size(); ++i) va[i] = element<T>(a, static_cast<int64_t>(i));
-  for (size_t i = 0; i < vb.size(); ++i) vb[i] = element<T>(b, static_cast<int64_t>(i));
-  int64_t i = 0;
-  for (size_t n = 0; n < batch_a.size(); ++n) {
-    for (int64_t row : rows) {
-      for (int64_t column : columns) {
-        Sum sum = 0;
-        for (size_t k = 0; k < k_a.size(); ++k) {
-          sum += static_cast<Sum>(va[static_cast<size_t>(batch_a[n] + row + k_a[k])]) *
-                 static_cast<Sum>(vb[static_cast<size_t>(batch_b[n] + column + k_b[k])]);
-        }
-        out.set(i++, sum);
-      }
+    const Dim& left = a.shape[static_cast<size_t>(lhs[i])];
+    const Dim& right = b.shape[static_cast<size_t>(rhs[i])];
+    if (!(left == right)) {
+      fail("{} dimension {} of {} and {} of {} differ", what, lhs[i], to_string(a), rhs[i],
+           to_string(b));
     }
   }
 }
 
-Value evaluate_dot_general(const EvalContext& c) {
-  TensorWriter out = result_writer(c);
-  visit_compute_type(c.tensor(0).element(), [&]<class T>(T) {
-    if constexpr (!std::is_same_v<T, bool>) contract<T>(c, out);
+Type infer_dot_general(const InferContext& context) {
+  const DotGeneralAttrs& attrs = context.attrs.as<DotGeneralAttrs>();
+  const TensorType& a = require_kind(context, 0, kNumeric);
+  require_same_element(context, 1, 0);
+  const TensorType& b = context.tensor(1);
+  require_axes(joined(attrs.lhs_batch, attrs.lhs_contract), a.rank(), "the left dimension");
+  require_axes(joined(attrs.rhs_batch, attrs.rhs_contract), b.rank(), "the right dimension");
+  check_pairs(context, attrs.lhs_batch, attrs.rhs_batch, "batch");
+  check_pairs(context, attrs.lhs_contract, attrs.rhs_contract, "contracted");
+  TensorType result{a.element, {}};
+  const auto append = [&](const TensorType& side, const Ints& dims) {
+    for (const int64_t d : dims) result.shape.push_back(side.shape[static_cast<size_t>(d)]);
+  };
+  append(a, attrs.lhs_batch);
+  append(a, free_dimensions(a.rank(), attrs.lhs_batch, attrs.lhs_contract));
+  append(b, free_dimensions(b.rank(), attrs.rhs_batch, attrs.rhs_contract));
+  return result;
+}
+
+/// All elements in row-major order of the dimensions `order`.
+template <class Codec>
+std::unique_ptr<typename Codec::Value[]> arranged(const Literal& x, const Ints& order) {
+  const std::vector<int64_t> from = row_major_strides(x.shape());
+  std::vector<int64_t> extents, strides;
+  for (const int64_t d : order) {
+    extents.push_back(x.shape()[static_cast<size_t>(d)]);
+    strides.push_back(from[static_cast<size_t>(d)]);
+  }
+  std::unique_ptr<typename Codec::Value[]> values =
+      make_array<typename Codec::Value>(x.element_count());
+  const typename Codec::Stored* stored = x.data<typename Codec::Stored>();
+  int64_t next = 0;
+  Walk<1> walk(extents, {strides});
+  walk.each({0}, [&](const auto& at) { values[next++] = Codec::load(stored[at[0]]); });
+  return values;
+}
+
+int64_t product(const Literal& x, const Ints& dims) {
+  int64_t count = 1;
+  for (const int64_t d : dims) count *= x.shape()[static_cast<size_t>(d)];
+  return count;
+}
+
+/// y[m, n] += a[m, k] · b[k, n], row-major; y is zero at first.
+template <class T>
+void multiply(const T* a, const T* b, T* y, int64_t rows, int64_t depth, int64_t columns) {
+  for (int64_t m = 0; m < rows; ++m, y += columns) {
+    for (int64_t k = 0; k < depth; ++k) {
+      const T factor = a[m * depth + k];
+      const T* row = b + k * columns;
+      for (int64_t n = 0; n < columns; ++n) y[n] = wrapping_add(y[n], wrapping_mul(factor, row[n]));
+    }
+  }
+}
+
+Value evaluate_dot_general(const EvalContext& context) {
+  const DotGeneralAttrs& attrs = context.node.attrs.as<DotGeneralAttrs>();
+  const Literal& a = context.tensor(0);
+  const Literal& b = context.tensor(1);
+  ResultBuffer result(a.element(), context.result_shape());
+  if (a.element_count() == 0 || b.element_count() == 0) return result.finish();  // sums of nothing
+  const Ints lhs_free =
+      free_dimensions(static_cast<int64_t>(a.shape().size()), attrs.lhs_batch, attrs.lhs_contract);
+  const Ints rhs_free =
+      free_dimensions(static_cast<int64_t>(b.shape().size()), attrs.rhs_batch, attrs.rhs_contract);
+  const int64_t batches = product(a, attrs.lhs_batch);
+  const int64_t rows = product(a, lhs_free);
+  const int64_t depth = product(a, attrs.lhs_contract);
+  const int64_t columns = product(b, rhs_free);
+  visit_codec_of<kNumeric>(a.element(), [&](auto codec) {
+    using Codec = decltype(codec);
+    using T = typename Codec::Value;
+    const auto left = arranged<Codec>(a, joined(attrs.lhs_batch, lhs_free, attrs.lhs_contract));
+    const auto right = arranged<Codec>(b, joined(attrs.rhs_batch, attrs.rhs_contract, rhs_free));
+    const std::unique_ptr<T[]> sums = make_array<T>(result.count());
+    std::fill_n(sums.get(), result.count(), T{0});
+    for (int64_t i = 0; i < batches; ++i) {
+      multiply(left.get() + i * rows * depth, right.get() + i * depth * columns,
+               sums.get() + i * rows * columns, rows, depth, columns);
+    }
+    encode<Codec>(sums.get(), result);
   });
-  return out.finish();
+  return result.finish();
 }
 
 }  // namespace
@@ -104,11 +135,13 @@ Value evaluate_dot_general(const EvalContext& c) {
 const OpDef dot_general = {
     .name = "dot_general",
     .documentation =
-        "contraction of two tensors: batch dimensions, then the free ones of a, then those of b.",
+        "Products summed over the contracted dimensions, for each batch index; the "
+        "result has the batch dimensions, the left free ones, the right free ones.",
     .min_operands = 2,
     .max_operands = 2,
     .default_attrs = DotGeneralAttrs{},
     .infer = infer_dot_general,
-    .evaluate = evaluate_dot_general};
+    .evaluate = evaluate_dot_general,
+};
 
 }  // namespace backcast::ops

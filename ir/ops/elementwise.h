@@ -88,8 +88,8 @@ Value evaluate_binary(const EvalContext& context) {
     typename Codec::Stored* to = result.data<typename Codec::Stored>();
     const int64_t count = result.count();
     for (int64_t i = 0; i < count; ++i) {
-      const typename Codec::Value value = static_cast<typename Codec::Value>(
-          F{}(Codec::load(from_a[i]), Codec::load(from_b[i])));
+      const typename Codec::Value value =
+          static_cast<typename Codec::Value>(F{}(Codec::load(from_a[i]), Codec::load(from_b[i])));
       to[i] = Codec::store(value);
     }
   });

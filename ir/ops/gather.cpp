@@ -1,77 +1,98 @@
-// gather: windows of x at the places that an index tensor names (StableHLO gather).
-#include "ir/ops/pointwise.h"
-#include "ir/ops/window_numbers.h"
+// gather, as StableHLO's: windows of x, of extents slice_sizes, that start at index vectors; the
+// starts are clamped so that every window lies inside x. See GatherAttrs for the dimension numbers.
+#include "ir/ops/index_windows.h"
+#include "ir/ops/ops.h"
+#include "ir/ops/shape_rules.h"
+#include "ir/ops/walk.h"
 
 namespace backcast::ops {
 namespace {
 
-WindowNumbers numbers(const GatherAttrs& a) {
-  return {a.offset_dims,           a.collapsed_slice_dims, a.operand_batching_dims,
-          a.indices_batching_dims, a.start_index_map,      a.index_vector_dim};
+WindowNumbers numbers_of(const GatherAttrs& attrs) {
+  return {attrs.offset_dims,           attrs.collapsed_slice_dims, attrs.operand_batching_dims,
+          attrs.indices_batching_dims, attrs.start_index_map,      attrs.index_vector_dim};
 }
 
-Type infer_gather(const InferContext& c) {
-  const TensorType& x = c.tensor(0);
-  const TensorType& indices = c.tensor(1);
-  const GatherAttrs& a = c.attrs.as<GatherAttrs>();
-  int64_t places = indices.rank() - (a.index_vector_dim < indices.rank() ? 1 : 0);
-  int64_t rank = places + static_cast<int64_t>(a.offset_dims.size());
-  numbers(a).check(x, indices, rank);
-  require_length(a.slice_sizes.size(), x.rank(), "slice_sizes");
-  Shape window, place;
+void check_slice_sizes(const InferContext& context, const GatherAttrs& attrs) {
+  const TensorType& x = context.tensor(0);
+  const SymbolRanges& ranges = context.module.symbols;
+  require_length(attrs.slice_sizes.size(), x.rank(), "slice_sizes");
   for (size_t d = 0; d < x.shape.size(); ++d) {
-    int64_t axis = static_cast<int64_t>(d);
-    require_extent(a.slice_sizes[d]);
-    Dim spare = x.shape[d] - a.slice_sizes[d];
-    require(!spare.is_constant() || spare.constant() >= 0, "a window of {} in an extent of {}",
-            a.slice_sizes[d].to_string(), x.shape[d].to_string());
-    bool dropped = WindowNumbers::contains(a.collapsed_slice_dims, axis) ||
-                   WindowNumbers::contains(a.operand_batching_dims, axis);
-    require(!dropped || a.slice_sizes[d] == Dim(1) || a.slice_sizes[d] == Dim(0),
-            "dimension {} is dropped but its window has {} elements", axis,
-            a.slice_sizes[d].to_string());
-    if (!dropped) window.push_back(a.slice_sizes[d]);
+    const Dim& size = attrs.slice_sizes[d];
+    if (always_negative(size, ranges) || always_negative(x.shape[d] - size, ranges)) {
+      fail("slice_sizes has {} for dimension {} of {}", size.to_string(), d, to_string(x));
+    }
   }
-  for (int64_t d = 0; d < indices.rank(); ++d) {
-    if (d != a.index_vector_dim) place.push_back(indices.shape[static_cast<size_t>(d)]);
+  for (const Ints* dropped : {&attrs.collapsed_slice_dims, &attrs.operand_batching_dims}) {
+    for (const int64_t d : *dropped) {
+      const Dim& size = attrs.slice_sizes[static_cast<size_t>(d)];
+      if (!(size == Dim(1))) {
+        fail("slice_sizes must be 1 in the collapsed or batching dimension {} and is {}", d,
+             size.to_string());
+      }
+    }
   }
-  TensorType result{x.element, {}};
-  size_t next_window = 0, next_place = 0;
-  for (int64_t d = 0; d < rank; ++d) {
-    bool inside = WindowNumbers::contains(a.offset_dims, d);
-    result.shape.push_back(inside ? window[next_window++] : place[next_place++]);
+}
+
+Type infer_gather(const InferContext& context) {
+  const GatherAttrs& attrs = context.attrs.as<GatherAttrs>();
+  const WindowNumbers numbers = numbers_of(attrs);
+  check_window_numbers(context, numbers);
+  check_slice_sizes(context, attrs);
+  const TensorType& x = context.tensor(0);
+  const Shape places = place_shape(context.tensor(1).shape, attrs.index_vector_dim);
+  TensorType result{x.element, Shape(places.size() + attrs.offset_dims.size(), Dim(-1))};
+  const std::vector<size_t> kept = kept_dimensions(x.rank(), numbers);
+  std::vector<bool> inside(result.shape.size(), false);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const size_t d = static_cast<size_t>(attrs.offset_dims[i]);
+    inside[d] = true;
+    result.shape[d] = attrs.slice_sizes[kept[i]];
+  }
+  size_t next = 0;
+  for (size_t d = 0; d < result.shape.size(); ++d) {
+    if (!inside[d]) result.shape[d] = places[next++];
   }
   return result;
 }
 
-Value evaluate_gather(const EvalContext& c) {
-  const GatherAttrs& a = c.node.attrs.as<GatherAttrs>();
-  const Literal& x = c.tensor(0);
-  TensorWriter out = result_writer(c);
-  std::vector<int64_t> strides = row_major_strides(x.shape()), sizes = c.evaluate(a.slice_sizes);
-  std::vector<int64_t> start, offset;
-  int64_t i = 0;
-  for (Odometer at(out.shape()); !at.done(); at.next()) {
-    numbers(a).address(c.tensor(1), strides.size(), at.at(), start, offset);
-    int64_t from = 0;
-    for (size_t d = 0; d < strides.size(); ++d) {
-      int64_t begin = std::clamp<int64_t>(start[d], 0, x.shape()[d] - sizes[d]);
-      from += (begin + offset[d]) * strides[d];
+Value evaluate_gather(const EvalContext& context) {
+  const GatherAttrs& attrs = context.node.attrs.as<GatherAttrs>();
+  const Literal& x = context.tensor(0);
+  ResultBuffer result(x.element(), context.result_shape());
+  if (result.count() == 0) return result.finish();
+  const std::vector<int64_t> sizes = context.evaluate(attrs.slice_sizes);
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] > x.shape()[d]) {
+      fail("a window of {} does not fit dimension {} of {}", sizes[d], d, to_string(x.type()));
     }
-    out.copy(i++, x, from);
   }
-  return out.finish();
+  const PlacedWindows windows = place_windows(numbers_of(attrs), x.shape(), context.tensor(1),
+                                              sizes, result.shape(), Outside::clamp);
+  Walk<2> walk(result.shape(), {windows.place_strides, windows.window_strides});
+  visit_word(x.element(), [&](auto word) {
+    using Word = decltype(word);
+    const Word* from = x.data<Word>();
+    Word* to = result.data<Word>();
+    walk.each({0, 0}, [&](const auto& at) {
+      *to++ = from[windows.starts[static_cast<size_t>(at[0])] + at[1]];
+    });
+  });
+  return result.finish();
 }
 
 }  // namespace
 
 const OpDef gather = {
     .name = "gather",
-    .documentation = "windows of x at the places that an index tensor names (StableHLO gather).",
+    .documentation =
+        "Windows of the first operand that start where the second, index vectors, says; "
+        "starts are clamped so that each window lies inside.",
     .min_operands = 2,
     .max_operands = 2,
     .default_attrs = GatherAttrs{},
     .infer = infer_gather,
-    .evaluate = evaluate_gather};
+    .evaluate = evaluate_gather,
+};
 
 }  // namespace backcast::ops

@@ -1,29 +1,36 @@
-// get: element number index of a tuple.
-#include "ir/ops/pointwise.h"
+// get: one element of a tuple.
+#include "ir/ops/ops.h"
+#include "ir/ops/shape_rules.h"
 
 namespace backcast::ops {
 namespace {
 
-Type infer_get(const InferContext& c) {
-  require(c.operands[0].is_tuple(), "needs a tuple, not {}", c.operands[0].to_string());
-  int64_t index = c.attrs.as<GetAttrs>().index;
-  const std::vector<Type>& elements = c.operands[0].elements();
-  require_axis(index, static_cast<int64_t>(elements.size()));
-  return elements[static_cast<size_t>(index)];
+Type infer_get(const InferContext& context) {
+  const int64_t index = context.attrs.as<GetAttrs>().index;
+  const Type& type = context.operands[0];
+  if (!type.is_tuple()) fail("operand 0 must be a tuple and is {}", type.to_string());
+  const int64_t size = static_cast<int64_t>(type.elements().size());
+  if (index < 0 || index >= size) {
+    fail("there is no element {} in {}, which has {}", index, type.to_string(), size);
+  }
+  return type.elements()[static_cast<size_t>(index)];
 }
 
-Value evaluate_get(const EvalContext& c) {
-  return c.operands[0].elements[static_cast<size_t>(c.node.attrs.as<GetAttrs>().index)];
+Value evaluate_get(const EvalContext& context) {
+  const int64_t index = context.node.attrs.as<GetAttrs>().index;
+  return context.operands[0].elements.at(static_cast<size_t>(index));
 }
 
 }  // namespace
 
-const OpDef get = {.name = "get",
-                   .documentation = "element number index of a tuple.",
-                   .min_operands = 1,
-                   .max_operands = 1,
-                   .default_attrs = GetAttrs{},
-                   .infer = infer_get,
-                   .evaluate = evaluate_get};
+const OpDef get = {
+    .name = "get",
+    .documentation = "Element `index` of a tuple.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = GetAttrs{},
+    .infer = infer_get,
+    .evaluate = evaluate_get,
+};
 
 }  // namespace backcast::ops

@@ -1,31 +1,26 @@
-// is_inf: y = x is +∞ (if positive) or -∞ (if negative) (bool).
-#include "ir/ops/pointwise.h"
+// is_inf: y = whether x is +inf (if `positive`) or -inf (if `negative`); a bool.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Type infer_bool(const InferContext& c) {
-  TensorType type = infer_same_float(c).tensor();
-  type.element = ElementType::boolean;
-  return type;
-}
-
-Value evaluate_is_inf(const EvalContext& c) {
-  const IsInfAttrs& attrs = c.node.attrs.as<IsInfAttrs>();
-  return map_unary(c, [&](auto x) {
-    double v = static_cast<double>(x);
-    return std::isinf(v) && (v > 0 ? attrs.positive : attrs.negative);
+Value evaluate_is_inf(const EvalContext& context) {
+  const IsInfAttrs& attrs = context.node.attrs.as<IsInfAttrs>();
+  return evaluate_predicate<kFloat>(context.tensor(0), [&](double x) {
+    return std::isinf(x) && (x > 0 ? attrs.positive : attrs.negative);
   });
 }
 
 }  // namespace
 
-const OpDef is_inf = {.name = "is_inf",
-                      .documentation = "y = x is +∞ (if positive) or -∞ (if negative) (bool).",
-                      .min_operands = 1,
-                      .max_operands = 1,
-                      .default_attrs = IsInfAttrs{},
-                      .infer = infer_bool,
-                      .evaluate = evaluate_is_inf};
+const OpDef is_inf = {
+    .name = "is_inf",
+    .documentation = "Whether x is one of the chosen infinities, as a bool.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = IsInfAttrs{},
+    .infer = infer_predicate<kFloat>,
+    .evaluate = evaluate_is_inf,
+};
 
 }  // namespace backcast::ops

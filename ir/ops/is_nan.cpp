@@ -1,27 +1,23 @@
-// is_nan: y = x is not a number (bool).
-#include "ir/ops/pointwise.h"
+// is_nan: y = whether x is not a number; a bool.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Type infer_bool(const InferContext& c) {
-  TensorType type = infer_same_float(c).tensor();
-  type.element = ElementType::boolean;
-  return type;
-}
-
-Value evaluate_is_nan(const EvalContext& c) {
-  return map_unary(c, [](auto x) { return std::isnan(static_cast<double>(x)); });
+Value evaluate_is_nan(const EvalContext& context) {
+  return evaluate_predicate<kFloat>(context.tensor(0), [](double x) { return std::isnan(x); });
 }
 
 }  // namespace
 
-const OpDef is_nan = {.name = "is_nan",
-                      .documentation = "y = x is not a number (bool).",
-                      .min_operands = 1,
-                      .max_operands = 1,
-                      .default_attrs = {},
-                      .infer = infer_bool,
-                      .evaluate = evaluate_is_nan};
+const OpDef is_nan = {
+    .name = "is_nan",
+    .documentation = "Whether x is not a number, as a bool.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_predicate<kFloat>,
+    .evaluate = evaluate_is_nan,
+};
 
 }  // namespace backcast::ops

@@ -2,7 +2,7 @@
 // file of its family).
 #pragma once
 
-#include "ir/graph/op.h"
+#include "ir/graph/module.h"
 #include "ir/ops/op_attrs.h"
 
 namespace backcast::ops {

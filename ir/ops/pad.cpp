@@ -1,58 +1,104 @@
-// pad: x with low and high elements of a scalar at the edges and interior ones between
-// neighbours.
-#include "ir/ops/pointwise.h"
+// pad: x at positions low + i · (interior + 1) of a result full of `value`; the extent is
+// low + x + max(x - 1, 0) · interior + high. Negative low and high crop.
+#include <algorithm>
+
+#include "ir/ops/movement.h"
+#include "ir/ops/ops.h"
+#include "ir/ops/shape_rules.h"
+#include "ir/ops/walk.h"
 
 namespace backcast::ops {
 namespace {
 
-Type infer_pad(const InferContext& c) {
-  const TensorType& x = c.tensor(0);
-  const PadAttrs& attrs = c.attrs.as<PadAttrs>();
-  require(c.tensor(1) == TensorType{x.element, {}}, "the padding value is {}, not a scalar {}",
-          to_string(c.tensor(1)), name_of(x.element));
+Dim padded_extent(const Dim& extent, const Dim& low, const Dim& high, int64_t interior,
+                  const SymbolRanges& ranges) {
+  Dim gaps = 0;
+  if (interior != 0) {
+    gaps = (extent - Dim(1)) * Dim(interior);
+    if (!at_least(extent, 1, ranges)) gaps = Dim::max(Dim(0), gaps);
+  }
+  return low + extent + gaps + high;
+}
+
+Type infer_pad(const InferContext& context) {
+  const PadAttrs& attrs = context.attrs.as<PadAttrs>();
+  const TensorType& x = context.tensor(0);
+  const SymbolRanges& ranges = context.module.symbols;
+  require_same_element(context, 1, 0);
+  if (context.tensor(1).rank() != 0) {
+    fail("operand 1, the value, must be a scalar and is {}", to_string(context.tensor(1)));
+  }
   require_length(attrs.low.size(), x.rank(), "low");
   require_length(attrs.high.size(), x.rank(), "high");
   require_length(attrs.interior.size(), x.rank(), "interior");
+  require_values(attrs.interior, 0, "interior");
   TensorType result{x.element, {}};
   for (size_t d = 0; d < x.shape.size(); ++d) {
-    int64_t interior = attrs.interior[d];
-    require(interior >= 0 && interior < INT32_MAX, "interior padding {} is out of range", interior);
-    Dim between = x.shape[d] == Dim(0) ? Dim(0) : (x.shape[d] - Dim(1)) * Dim(interior);
-    result.shape.push_back(x.shape[d] + between + attrs.low[d] + attrs.high[d]);
-    require_extent(result.shape.back());
+    const Dim extent =
+        padded_extent(x.shape[d], attrs.low[d], attrs.high[d], attrs.interior[d], ranges);
+    if (always_negative(extent, ranges)) {
+      fail("dimension {} of {} padded by {} and {} has the negative extent {}", d, to_string(x),
+           attrs.low[d].to_string(), attrs.high[d].to_string(), extent.to_string());
+    }
+    result.shape.push_back(extent);
   }
   return result;
 }
 
-Value evaluate_pad(const EvalContext& c) {
-  const PadAttrs& attrs = c.node.attrs.as<PadAttrs>();
-  TensorWriter out = result_writer(c);
-  const Literal& x = c.tensor(0);
-  std::vector<int64_t> low = c.evaluate(attrs.low), strides = row_major_strides(x.shape());
-  int64_t i = 0;
-  for (Odometer at(out.shape()); !at.done(); at.next(), ++i) {
-    int64_t from = 0;
-    bool inside = true;
-    for (size_t d = 0; inside && d < strides.size(); ++d) {
-      int64_t position = at[d] - low[d], step = attrs.interior[d] + 1;
-      inside = position >= 0 && position % step == 0 && position / step < x.shape()[d];
-      from += position / step * strides[d];
-    }
-    out.copy(i, inside ? x : c.tensor(1), inside ? from : 0);
+template <class Word>
+void copy_padded(const EvalContext& context, const std::vector<int64_t>& low,
+                 ResultBuffer& result) {
+  const PadAttrs& attrs = context.node.attrs.as<PadAttrs>();
+  const Literal& x = context.tensor(0);
+  Word* to = result.data<Word>();
+  std::fill_n(to, result.count(), *context.tensor(1).data<Word>());
+  if (result.count() == 0 || x.element_count() == 0) return;
+
+  const std::vector<int64_t> from_strides = row_major_strides(x.shape());
+  const std::vector<int64_t> to_strides = row_major_strides(result.shape());
+  std::vector<int64_t> extents, reads, writes;
+  int64_t read = 0, write = 0;
+  for (size_t d = 0; d < low.size(); ++d) {
+    // Element i lands at position i · step + low, which is a window of one with a dilated result.
+    const Taps taps = taps_of({.input = result.shape()[d],
+                               .output = x.shape()[d],
+                               .stride = attrs.interior[d] + 1,
+                               .pad_low = -low[d]},
+                              0);
+    extents.push_back(taps.count);
+    reads.push_back(scaled_stride(from_strides[d], taps.output_step, taps.count));
+    writes.push_back(scaled_stride(to_strides[d], taps.input_step, taps.count));
+    if (taps.count == 0) return;
+    read += taps.output * from_strides[d];
+    write += taps.input * to_strides[d];
   }
-  return out.finish();
+  const Word* from = x.data<Word>();
+  Walk<2> walk(extents, {reads, writes});
+  walk.each({read, write}, [&](const auto& at) { to[at[1]] = from[at[0]]; });
+}
+
+Value evaluate_pad(const EvalContext& context) {
+  const PadAttrs& attrs = context.node.attrs.as<PadAttrs>();
+  ResultBuffer result(context.tensor(0).element(), context.result_shape());
+  const std::vector<int64_t> low = context.evaluate(attrs.low);
+  require_pads(low);
+  visit_word(context.tensor(0).element(),
+             [&](auto word) { copy_padded<decltype(word)>(context, low, result); });
+  return result.finish();
 }
 
 }  // namespace
 
-const OpDef pad = {.name = "pad",
-                   .documentation =
-                       "x with low and high elements of a scalar at the edges and interior ones "
-                       "between neighbours.",
-                   .min_operands = 2,
-                   .max_operands = 2,
-                   .default_attrs = PadAttrs{},
-                   .infer = infer_pad,
-                   .evaluate = evaluate_pad};
+const OpDef pad = {
+    .name = "pad",
+    .documentation =
+        "The first operand with `low` and `high` elements of the second, a scalar, at "
+        "the edges and `interior` between neighbours; negative edges crop.",
+    .min_operands = 2,
+    .max_operands = 2,
+    .default_attrs = PadAttrs{},
+    .infer = infer_pad,
+    .evaluate = evaluate_pad,
+};
 
 }  // namespace backcast::ops

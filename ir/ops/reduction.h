@@ -1,95 +1,75 @@
-// The running values of reductions.
+// The combining functions of reduce, reduce_window and cumulative, on numbers (floats in double).
 #pragma once
 
-#include <cmath>
 #include <limits>
 
-#include "ir/ops/ops.h"
-#include "ir/ops/tensor.h"
+#include "ir/ops/element_codec.h"
+#include "ir/ops/shape_rules.h"
 
 namespace backcast::ops {
 
-/// Starts as the identity; floats run in double, integers in 64 bits.
+/// CompileError unless the reduction has a meaning on operand 0: sum and prod on numbers, bit_and
+/// and bit_or on integers and bool, max and min on all.
+inline void require_reducible(const InferContext& context, Reduction kind) {
+  switch (kind) {
+    case Reduction::sum:
+    case Reduction::prod:
+      require_kind(context, 0, kNumeric);
+      return;
+    case Reduction::max:
+    case Reduction::min:
+      require_kind(context, 0, kAny);
+      return;
+    case Reduction::bit_and:
+    case Reduction::bit_or:
+      require_kind(context, 0, kBits);
+      return;
+  }
+}
+
+/// The result over no elements.
 template <class T>
-class Running {
- public:
-  using Value = std::conditional_t<std::is_floating_point_v<T>, double,
-                                   std::conditional_t<std::is_same_v<T, bool>, bool, T>>;
-  explicit Running(Reduction kind) : kind_(kind), value_(identity(kind)) {}
+T reduction_identity(Reduction kind) {
+  using Limits = std::numeric_limits<T>;
+  switch (kind) {
+    case Reduction::sum:
+    case Reduction::bit_or:
+      return T{0};
+    case Reduction::prod:
+      return T{1};
+    case Reduction::max:
+      return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+    case Reduction::min:
+      return Limits::has_infinity ? Limits::infinity() : Limits::max();
+    case Reduction::bit_and:
+      if constexpr (std::is_same_v<T, bool>) return true;
+      return static_cast<T>(-1);
+  }
+  __builtin_unreachable();
+}
 
-  void add(T x) {
-    switch (kind_) {
-      case Reduction::sum:
-        value_ = plus(value_, x);
-        break;
-      case Reduction::prod:
-        value_ = times(value_, x);
-        break;
-      case Reduction::max:
-        value_ = is_nan(x) || value_ < Value(x) ? Value(x) : value_;
-        break;
-      case Reduction::min:
-        value_ = is_nan(x) || Value(x) < value_ ? Value(x) : value_;
-        break;
-      case Reduction::bit_and:
-        value_ = bits(value_, x, true);
-        break;
-      case Reduction::bit_or:
-        value_ = bits(value_, x, false);
-        break;
-    }
+/// Calls f with the function that combines two values of T.
+template <class T, class F>
+void visit_reduction(Reduction kind, F&& f) {
+  switch (kind) {
+    case Reduction::sum:
+      return f([](T a, T b) { return wrapping_add(a, b); });
+    case Reduction::prod:
+      return f([](T a, T b) { return wrapping_mul(a, b); });
+    case Reduction::max:
+      return f([](T a, T b) { return max_of(a, b); });
+    case Reduction::min:
+      return f([](T a, T b) { return min_of(a, b); });
+    case Reduction::bit_and:
+    case Reduction::bit_or:
+      if constexpr (!std::is_floating_point_v<T>) {
+        if (kind == Reduction::bit_and) {
+          return f([](T a, T b) { return static_cast<T>(a & b); });
+        }
+        return f([](T a, T b) { return static_cast<T>(a | b); });
+      }
+      BC_CHECK(false, "a bitwise reduction of floats");
   }
-  Value value() const { return value_; }
-
-  static Value identity(Reduction kind) {
-    using L = std::numeric_limits<T>;
-    switch (kind) {
-      case Reduction::sum:
-      case Reduction::bit_or:
-        return Value{};
-      case Reduction::prod:
-        return Value(1);
-      case Reduction::max:
-        return L::has_infinity ? -Value(L::infinity()) : Value(L::lowest());
-      case Reduction::min:
-        return L::has_infinity ? Value(L::infinity()) : Value(L::max());
-      case Reduction::bit_and:
-        return bits_set();
-    }
-    return Value{};
-  }
-
- private:
-  static bool is_nan(T x) {
-    if constexpr (std::is_floating_point_v<T>) return std::isnan(x);
-    return false;
-  }
-  static Value bits_set() {
-    if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, bool>) return Value(1);
-    return static_cast<Value>(~uint64_t{0});
-  }
-  static Value plus(Value a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return a + b;
-    return static_cast<Value>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  }
-  static Value times(Value a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return a * b;
-    return static_cast<Value>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  }
-  static Value bits(Value a, T b, bool both) {
-    if constexpr (std::is_floating_point_v<T>) return a;
-    uint64_t x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
-    return static_cast<Value>(both ? x & y : x | y);
-  }
-
-  Reduction kind_;
-  Value value_;
-};
-
-inline void require_reducible(Reduction kind, ElementType element) {
-  bool bitwise = kind == Reduction::bit_and || kind == Reduction::bit_or;
-  require(!bitwise || !is_float(element), "{} needs integers or bools, not {}", enum_name(kind),
-          name_of(element));
 }
 
 }  // namespace backcast::ops

@@ -1,37 +1,40 @@
-// reverse: the elements in opposite order along the axes.
-#include "ir/ops/pointwise.h"
+// reverse: y[…, i, …] = x[…, extent - 1 - i, …] along every axis of `axes`.
+#include "ir/ops/movement.h"
+#include "ir/ops/ops.h"
+#include "ir/ops/shape_rules.h"
 
 namespace backcast::ops {
 namespace {
 
-Type infer_reverse(const InferContext& c) {
-  require_axes(c.attrs.as<ReverseAttrs>().axes, c.tensor(0).rank());
-  return c.tensor(0);
+Type infer_reverse(const InferContext& context) {
+  const TensorType& x = context.tensor(0);
+  require_axes(context.attrs.as<ReverseAttrs>().axes, x.rank(), "axes");
+  return x;
 }
 
-Value evaluate_reverse(const EvalContext& c) {
-  TensorWriter out = result_writer(c);
-  const Literal& x = c.tensor(0);
+Value evaluate_reverse(const EvalContext& context) {
+  const Literal& x = context.tensor(0);
+  if (x.element_count() == 0) return x;
   std::vector<int64_t> strides = row_major_strides(x.shape());
-  int64_t base = 0;
-  for (int64_t axis : c.node.attrs.as<ReverseAttrs>().axes) {
-    size_t a = static_cast<size_t>(axis);
-    base += (x.shape()[a] - 1) * strides[a];
-    strides[a] = -strides[a];
+  int64_t start = 0;
+  for (const int64_t axis : context.node.attrs.as<ReverseAttrs>().axes) {
+    const size_t d = static_cast<size_t>(axis);
+    start += (x.shape()[d] - 1) * strides[d];
+    strides[d] = -strides[d];
   }
-  int64_t i = 0;
-  for (Odometer at(out.shape()); !at.done(); at.next()) out.copy(i++, x, base + at.flat(strides));
-  return out.finish();
+  return strided_copy(x, x.shape(), start, strides);
 }
 
 }  // namespace
 
-const OpDef reverse = {.name = "reverse",
-                       .documentation = "the elements in opposite order along the axes.",
-                       .min_operands = 1,
-                       .max_operands = 1,
-                       .default_attrs = ReverseAttrs{},
-                       .infer = infer_reverse,
-                       .evaluate = evaluate_reverse};
+const OpDef reverse = {
+    .name = "reverse",
+    .documentation = "The operand with the order of its elements reversed along `axes`.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = ReverseAttrs{},
+    .infer = infer_reverse,
+    .evaluate = evaluate_reverse,
+};
 
 }  // namespace backcast::ops

@@ -153,8 +153,9 @@ Taps taps_of(const StaticWindow& w, int64_t tap) {
   if (first > end) return taps;
   taps.count = (last - first) / period + 1;
   taps.output = first;
-  taps.output_step = period;
   taps.input = (first * w.stride - shift) / w.input_dilation;
+  if (taps.count == 1) return taps;  // steps that lead nowhere may be beyond all bounds
+  taps.output_step = period;
   taps.input_step = period * w.stride / w.input_dilation;
   return taps;
 }

@@ -1,12 +1,16 @@
-// slice: elements start, start + stride, ... below limit of every dimension.
-#include "ir/ops/pointwise.h"
+// slice: y[i…] = x[start + i · stride…], as many positions as lie below limit:
+// ceil((limit - start) / stride) with 0 <= start <= limit <= extent and stride >= 1.
+#include "ir/ops/movement.h"
+#include "ir/ops/ops.h"
+#include "ir/ops/shape_rules.h"
 
 namespace backcast::ops {
 namespace {
 
-Type infer_slice(const InferContext& c) {
-  const TensorType& x = c.tensor(0);
-  const SliceAttrs& attrs = c.attrs.as<SliceAttrs>();
+Type infer_slice(const InferContext& context) {
+  const SliceAttrs& attrs = context.attrs.as<SliceAttrs>();
+  const TensorType& x = context.tensor(0);
+  const SymbolRanges& ranges = context.module.symbols;
   require_length(attrs.start.size(), x.rank(), "start");
   require_length(attrs.limit.size(), x.rank(), "limit");
   require_length(attrs.stride.size(), x.rank(), "stride");
@@ -14,42 +18,48 @@ Type infer_slice(const InferContext& c) {
   for (size_t d = 0; d < x.shape.size(); ++d) {
     const Dim& start = attrs.start[d];
     const Dim& limit = attrs.limit[d];
-    require(attrs.stride[d] >= 1, "stride {} is not positive", attrs.stride[d]);
-    const auto known = [](const Dim& a, const Dim& b) {
-      return !(a - b).is_constant() || (a - b).constant() <= 0;
-    };
-    require(known(0, start) && known(start, limit) && known(limit, x.shape[d]),
-            "cannot cut {}..{} out of the extent {}", start.to_string(), limit.to_string(),
-            x.shape[d].to_string());
+    if (always_negative(start, ranges) || always_negative(limit - start, ranges) ||
+        always_negative(x.shape[d] - limit, ranges)) {
+      fail("slice {} to {} of dimension {} does not lie inside {}", start.to_string(),
+           limit.to_string(), d, to_string(x));
+    }
+    if (attrs.stride[d] < 1) fail("stride {} of dimension {} is below 1", attrs.stride[d], d);
     result.shape.push_back(Dim::ceil_div(limit - start, attrs.stride[d]));
   }
   return result;
 }
 
-Value evaluate_slice(const EvalContext& c) {
-  const SliceAttrs& attrs = c.node.attrs.as<SliceAttrs>();
-  TensorWriter out = result_writer(c);
-  const Literal& x = c.tensor(0);
-  std::vector<int64_t> strides = row_major_strides(x.shape()), start = c.evaluate(attrs.start);
-  int64_t base = 0;
-  for (size_t d = 0; d < strides.size(); ++d) {
-    base += start[d] * strides[d];
-    strides[d] *= attrs.stride[d];
+Value evaluate_slice(const EvalContext& context) {
+  const SliceAttrs& attrs = context.node.attrs.as<SliceAttrs>();
+  const Literal& x = context.tensor(0);
+  const std::vector<int64_t> start = context.evaluate(attrs.start);
+  const std::vector<int64_t> limit = context.evaluate(attrs.limit);
+  std::vector<int64_t> shape = context.result_shape();
+  std::vector<int64_t> strides = row_major_strides(x.shape());
+  int64_t first = 0;
+  bool empty = false;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (start[d] < 0 || limit[d] < start[d] || limit[d] > x.shape()[d]) {
+      fail("slice {} to {} of dimension {} does not lie inside {}", start[d], limit[d], d,
+           to_string(x.type()));
+    }
+    empty |= shape[d] == 0;
+    if (!empty) first += start[d] * strides[d];
+    strides[d] = scaled_stride(strides[d], attrs.stride[d], shape[d]);
   }
-  int64_t i = 0;
-  for (Odometer at(out.shape()); !at.done(); at.next()) out.copy(i++, x, base + at.flat(strides));
-  return out.finish();
+  return strided_copy(x, std::move(shape), empty ? 0 : first, strides);
 }
 
 }  // namespace
 
 const OpDef slice = {
     .name = "slice",
-    .documentation = "elements start, start + stride, ... below limit of every dimension.",
+    .documentation = "The elements start, start + stride, … below limit, per dimension.",
     .min_operands = 1,
     .max_operands = 1,
     .default_attrs = SliceAttrs{},
     .infer = infer_slice,
-    .evaluate = evaluate_slice};
+    .evaluate = evaluate_slice,
+};
 
 }  // namespace backcast::ops

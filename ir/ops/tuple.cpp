@@ -1,25 +1,27 @@
-// tuple: a tuple of the operands.
-#include "ir/ops/pointwise.h"
+// tuple: its operands, tensors or tuples, as one value.
+#include "ir/ops/ops.h"
 
 namespace backcast::ops {
 namespace {
 
-Type infer_tuple(const InferContext& c) {
-  return Type::tuple(std::vector<Type>(c.operands.begin(), c.operands.end()));
+Type infer_tuple(const InferContext& context) {
+  return Type::tuple({context.operands.begin(), context.operands.end()});
 }
 
-Value evaluate_tuple(const EvalContext& c) {
-  return Value::make_tuple(std::vector<Value>(c.operands.begin(), c.operands.end()));
+Value evaluate_tuple(const EvalContext& context) {
+  return Value::make_tuple({context.operands.begin(), context.operands.end()});
 }
 
 }  // namespace
 
-const OpDef tuple = {.name = "tuple",
-                     .documentation = "a tuple of the operands.",
-                     .min_operands = 0,
-                     .max_operands = -1,
-                     .default_attrs = {},
-                     .infer = infer_tuple,
-                     .evaluate = evaluate_tuple};
+const OpDef tuple = {
+    .name = "tuple",
+    .documentation = "The operands, tensors or tuples, as one value.",
+    .min_operands = 0,
+    .max_operands = -1,
+    .default_attrs = {},
+    .infer = infer_tuple,
+    .evaluate = evaluate_tuple,
+};
 
 }  // namespace backcast::ops

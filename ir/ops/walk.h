@@ -1,6 +1,6 @@
 // Walks over the positions of a box in row-major order while K flat offsets move along, each with
-// strides of its own. Dimensions that all offsets cross in one go are merged beforehand, so that the
-// innermost rows are long; nothing is allocated per element.
+// strides of its own. Dimensions that all offsets cross in one go are merged beforehand, so that
+// the innermost rows are long; nothing is allocated per element.
 #pragma once
 
 #include <array>
