@@ -56,7 +56,7 @@ std::optional<ValueId> along(Builder& b, ValueId id, int64_t axis) {
   return b.emit(ops::reshape, {small}, ReshapeAttrs{{literal->element_count()}});
 }
 
-ValueId spread(Builder& b, ValueId vector, const Shape& shape, int64_t axis) {
+ValueId spread(Builder& b, ValueId vector, const Shape shape, int64_t axis) {
   bool single = b.tensor_type(vector).shape[0] == Dim(1) && !(shape[size_t(axis)] == Dim(1));
   if (single) vector = b.emit(ops::reshape, {vector}, ReshapeAttrs{{}});
   Ints dims = single ? Ints{} : Ints{axis};
@@ -116,7 +116,7 @@ class Folding {
   }
 
   /// (contraction + shift) · scale.
-  std::optional<ValueId> scaled_sum(const Node& contraction, ValueId shift, ValueId scale) {
+  std::optional<ValueId> scaled_sum(const Node contraction, ValueId shift, ValueId scale) {
     std::optional<Features> features = features_of(b_, contraction);
     if (!features) return std::nullopt;
     std::optional<ValueId> t = along(b_, shift, features->result_axis);
