@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Uses Backcast as its users do: packaging_test.py BUILD_DIR.
+
+Installs a finished build into a temporary folder, configures every example against it, builds and
+runs them: on this machine, and the firmware in QEMU.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+TOOLCHAIN = EXAMPLES / "firmware/cortex-m4.cmake"
+
+
+def run(*command):
+    """What the command printed; a failure shows it and ends the test."""
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, timeout=500,
+                          stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
+    if done.returncode != 0:
+        sys.exit(f"$ {' '.join(map(str, command))}\n{done.stdout}exit status {done.returncode}")
+    return done.stdout
+
+
+class Examples:
+    def __init__(self, prefix, scratch):
+        self.prefix, self.scratch = prefix, scratch
+
+    def build(self, name, *options, build="build"):
+        folder = self.scratch / f"{name}-{build}"
+        run("cmake", "-S", EXAMPLES / name, "-B", folder, "-G", "Ninja",
+            f"-DCMAKE_PREFIX_PATH={self.prefix}", *options)
+        run("cmake", "--build", folder)
+        return folder
+
+
+def expect(what, pattern, text):
+    if not re.search(pattern, text):
+        sys.exit(f"{what}: no match for {pattern!r} in\n{text}")
+    print(f"{what}: as expected")
+
+
+def check_dependencies(examples, folder):
+    """A changed model is compiled again; an unchanged one is not."""
+    again = run("cmake", "--build", folder)
+    expect("unchanged model", "no work to do", again)
+    copy = examples.scratch / "copy"
+    shutil.copytree(EXAMPLES / "app", copy / "app")
+    shutil.copytree(EXAMPLES / "digits", copy / "digits")
+    build = examples.scratch / "copy-build"
+    run("cmake", "-S", copy / "app", "-B", build, "-G", "Ninja",
+        f"-DCMAKE_PREFIX_PATH={examples.prefix}")
+    run("cmake", "--build", build)
+    shutil.copy(copy / "digits/digits_mlp.onnx", copy / "digits/digits_cnn.onnx")
+    expect("changed model", "Compiling digits", run("cmake", "--build", build))
+    expect("app with the other model", r"\n288 of 297 right",
+           run(build / "app", EXAMPLES / "digits/digits_test.bin"))
+
+
+def main():
+    build = pathlib.Path(sys.argv[1]).resolve()
+    with tempfile.TemporaryDirectory(prefix="backcast packaging ") as name:
+        scratch = pathlib.Path(name)
+        prefix = scratch / "installed here"
+        run("cmake", "--install", build, "--prefix", prefix)
+        examples = Examples(prefix, scratch)
+
+        folder = examples.build("app")
+        expect("app", r"\n293 of 297 right",
+               run(folder / "app", EXAMPLES / "digits/digits_test.bin"))
+        check_dependencies(examples, folder)
+        run("ctest", "--test-dir", examples.build("digits"), "--output-on-failure")
+        print("digits on this machine: as expected")
+
+        for example in ("custom_pass", "custom_kernel"):
+            run("ctest", "--test-dir", examples.build(example, "-DCMAKE_BUILD_TYPE=Debug"),
+                "--output-on-failure", "--no-tests=error")
+            print(f"{example}: as expected")
+
+        if shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm"):
+            toolchain = f"-DCMAKE_TOOLCHAIN_FILE={TOOLCHAIN}"
+            folder = examples.build("firmware", toolchain)
+            expect("firmware", r"digit 3\n", run("cmake", "--build", folder, "--target", "run"))
+            folder = examples.build("digits", toolchain, build="cortex-m4")
+            run("ctest", "--test-dir", folder, "--output-on-failure")
+            print("digits on Cortex-M4: as expected")
+        else:
+            print("firmware: not run, arm-none-eabi-gcc or qemu-system-arm is missing")
+
+
+if __name__ == "__main__":
+    main()
