@@ -6,7 +6,9 @@
 #include <functional>
 #include <random>
 #include <set>
+#include <span>
 
+#include "ir/loop/interpreter.h"
 #include "ir/loop/visit.h"
 #include "tests/math/reference.h"
 #include "tests/math/test_support.h"
@@ -200,6 +202,47 @@ TEST(Library, CollectsWhatKernelsCallTransitively) {
   }
   EXPECT_EQ(names, (std::set<std::string>{"sigmoid.f32x4", "exp.f32x4", "tanh.f32", "erf.f32x8",
                                           "exp.f32x8"}));
+}
+
+/// y[i] = function(x[i]) on `count` elements, `lanes` at a time.
+loop::Kernel mapping_kernel(const std::string& function, int64_t count, int32_t lanes) {
+  const loop::Type type = {loop::Scalar::f32, lanes};
+  const backcast::Dims shape = {backcast::Dim(count)};
+  loop::Kernel kernel;
+  kernel.name = "map";
+  kernel.buffers = {{"x", loop::Scalar::f32, shape, loop::AccessMode::read},
+                    {"y", loop::Scalar::f32, shape, loop::AccessMode::write}};
+  const loop::Expr at = loop::var("i") * loop::Expr(lanes);
+  const loop::Expr value =
+      loop::call(loop::lane_name(function, lanes), type, {loop::load(type, "x", at)});
+  kernel.body = loop::for_loop("i", 0, count / lanes, loop::store("y", at, value));
+  return kernel;
+}
+
+TEST(Library, InterpreterAgreesBitForBitOnEveryWidth) {
+  std::vector<float> x;
+  for (uint64_t bits = 5; bits < uint64_t{1} << 32; bits += 16'777'259) {
+    x.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+  }
+  x.resize(x.size() / 8 * 8);
+  for (const bool fma : {true, false}) {
+    for (const auto& [base, reference] : references<double>()) {
+      const std::string function = base + ".f32";
+      const std::vector<float> want = run<float>(fma, function, x);
+      for (const int32_t lanes : {1, 8}) {
+        const loop::Kernel kernel = mapping_kernel(function, static_cast<int64_t>(x.size()), lanes);
+        std::vector<float> y(x.size());
+        loop::interpret(
+            kernel, loop::functions_for({{"map", kernel}}, fma),
+            {std::as_writable_bytes(std::span(x)), std::as_writable_bytes(std::span(y))}, {});
+        for (size_t i = 0; i < x.size(); ++i) {
+          if (std::isnan(want[i]) && std::isnan(y[i])) continue;
+          ASSERT_EQ(std::bit_cast<uint32_t>(y[i]), std::bit_cast<uint32_t>(want[i]))
+              << function << " of " << x[i] << " on " << lanes << " lanes";
+        }
+      }
+    }
+  }
 }
 
 }  // namespace
