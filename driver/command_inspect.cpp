@@ -5,6 +5,7 @@
 
 #include "driver/commands.h"
 #include "driver/compiler.h"
+#include "frontend/operators.h"
 #include "ir/ops/ops.h"
 #include "passes/lower/rule.h"
 
@@ -18,24 +19,33 @@ struct Options {
 };
 
 void print_targets(bool markdown) {
-  if (markdown) fmt::print("| target | machine | vectors | runs under |\n|---|---|---|---|\n");
+  if (markdown) fmt::print("| target | machine | registers | runs under |\n|---|---|---|---|\n");
   for (const TargetInfo& t : all_targets()) {
-    std::string vectors = t.vector_bits
-                              ? fmt::format("{} × {} bits", t.vector_registers, t.vector_bits)
-                              : std::string("scalar");
+    std::string registers = t.vector_bits
+                                ? fmt::format("{} × {} bits", t.vector_registers, t.vector_bits)
+                                : std::string("scalar");
     std::string runs = t.runner == Runner::none     ? "objects only"
                        : t.runner == Runner::native ? "this machine, where it can"
                                                     : t.qemu;
-    fmt::print(markdown ? "| `{}` | {} | {} | {} |\n" : "{:<14} {:<44} {:<16} {}\n", t.name,
-               t.summary, vectors, runs);
+    if (markdown) {
+      fmt::print("| `{}` | {} | {} | {} |\n", t.name, t.summary, registers, runs);
+    } else {
+      fmt::print("{:<14} {:<44} {:<16} {}\n", t.name, t.summary, registers, runs);
+    }
   }
 }
 
 void print_operators(bool markdown) {
-  if (markdown) fmt::print("| ONNX operator | import | evaluate | compile |\n|---|---|---|---|\n");
+  if (markdown) {
+    fmt::print("| operator | opsets | import | evaluate | compile |\n|---|---|---|---|---|\n");
+  }
   for (const SupportedOperator& op : supported_operators()) {
-    std::string versions = fmt::format("opset {}–{}", op.min_opset, op.max_opset);
-    fmt::print(markdown ? "| {} | {} | yes | yes |\n" : "{:<28} {}\n", op.name, versions);
+    std::string name = op.domain.empty() ? op.name : op.domain + "." + op.name;
+    if (markdown) {
+      fmt::print("| {} | {}–{} | yes | yes | yes |\n", name, op.since, op.until);
+    } else {
+      fmt::print("{:<32} opset {}–{}\n", name, op.since, op.until);
+    }
   }
 }
 

@@ -62,10 +62,14 @@ int run(Options& o) {
       fmt::print("{}{}", k ? " " : " = ", outputs[i].as_double(k));
     }
     fmt::print("{}\n", outputs[i].element_count() > 10 ? " …" : "");
-    files[sanitize(name) + (o.pb ? ".pb" : ".npy")] =
-        o.pb ? tensor_pb_bytes(name, outputs[i]) : npy_bytes(outputs[i]);
+    if (!o.pb) files[sanitize(name) + ".npy"] = npy_bytes(outputs[i]);
   }
-  if (!o.output.empty()) write_files(o.output, files);
+  if (o.output.empty()) return 0;
+  write_files(o.output, files);
+  for (size_t i = 0; o.pb && i < outputs.size(); ++i) {
+    const std::string& name = model.imported.output_names[i];
+    write_tensor_pb(o.output + "/" + sanitize(name) + ".pb", name, outputs[i]);
+  }
   return 0;
 }
 

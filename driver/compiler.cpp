@@ -13,6 +13,7 @@
 #include "backend/llvm/archive.h"
 #include "backend/llvm/emit.h"
 #include "backend/llvm/host.h"
+#include "backend/llvm/object_reader.h"
 #include "ir/graph/text.h"
 #include "ir/loop/text.h"
 
@@ -107,6 +108,18 @@ CompiledModel compile_model(const CompileRequest& request) {
   return model;
 }
 
+namespace {
+
+int64_t code_bytes(const std::string& object) {
+  int64_t total = 0;
+  for (const ObjectSection& section : read_object(object).sections) {
+    if (section.executable) total += section.bytes;
+  }
+  return total;
+}
+
+}  // namespace
+
 Files emit_files(const CompiledModel& model, Emit emit) {
   Files files;
   const std::string& name = model.abi.prefix;
@@ -136,6 +149,7 @@ Files emit_files(const CompiledModel& model, Emit emit) {
   ReportOptions report;
   report.model_file = header.model_file;
   report.target = header.target;
+  report.version = BACKCAST_VERSION;
   if (emit == Emit::c) {
     COptions options;
     options.header = header;
@@ -148,7 +162,7 @@ Files emit_files(const CompiledModel& model, Emit emit) {
     ObjectFile object = emit_object(program, model.target);
     header.stack_bytes = object.stack_bytes;
     report.stack_bytes = object.stack_bytes;
-    report.object_bytes = static_cast<int64_t>(object.bytes.size());
+    report.code_bytes = code_bytes(object.bytes);
     files[name + ".h"] = header_text(model.abi, header);
     if (emit == Emit::obj) {
       files[name + ".o"] = object.bytes;
@@ -156,9 +170,9 @@ Files emit_files(const CompiledModel& model, Emit emit) {
       files["lib" + name + ".a"] = write_archive({{name + ".o", object.bytes}});
     }
   }
-  Report made = make_report(program, model.abi, report);
-  files[name + ".report.txt"] = made.text;
-  files[name + ".report.json"] = made.json;
+  Report made = report_of(program, report);
+  files[name + ".report.txt"] = report_text(made);
+  files[name + ".report.json"] = report_json(made);
   return files;
 }
 

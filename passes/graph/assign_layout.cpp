@@ -44,7 +44,7 @@ std::vector<T> permuted(const std::vector<T>& list, const Ints& order) {
 }
 
 bool is_elementwise(const OpDef& op) {
-  for (const LowerRow& row : elementwise_rules()) {
+  for (const LowerRow& row : elementwise_lowering()) {
     if (row.op == &op) return true;
   }
   return false;

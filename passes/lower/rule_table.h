@@ -17,10 +17,10 @@ struct LowerRow {
 loop::Accumulator reduction_accumulator(const std::string& name, Reduction kind, loop::Type type,
                                         loop::Expr value);
 
-std::span<const LowerRow> elementwise_rules();
-std::span<const LowerRow> shape_rules();
-std::span<const LowerRow> indexing_rules();
-std::span<const LowerRow> contraction_rules();
-std::span<const LowerRow> reduction_rules();
+std::span<const LowerRow> elementwise_lowering();
+std::span<const LowerRow> shape_lowering();
+std::span<const LowerRow> indexing_lowering();
+std::span<const LowerRow> contraction_lowering();
+std::span<const LowerRow> reduction_lowering();
 
 }  // namespace backcast

@@ -179,6 +179,6 @@ const LowerRow kRows[] = {
 
 }  // namespace
 
-std::span<const LowerRow> contraction_rules() { return kRows; }
+std::span<const LowerRow> contraction_lowering() { return kRows; }
 
 }  // namespace backcast

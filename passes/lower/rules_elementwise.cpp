@@ -289,6 +289,6 @@ const LowerRow kRows[] = {
 
 }  // namespace
 
-std::span<const LowerRow> elementwise_rules() { return kRows; }
+std::span<const LowerRow> elementwise_lowering() { return kRows; }
 
 }  // namespace backcast

@@ -166,6 +166,6 @@ const LowerRow kRows[] = {
 
 }  // namespace
 
-std::span<const LowerRow> indexing_rules() { return kRows; }
+std::span<const LowerRow> indexing_lowering() { return kRows; }
 
 }  // namespace backcast

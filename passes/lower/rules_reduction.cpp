@@ -197,6 +197,6 @@ const LowerRow kRows[] = {
 
 }  // namespace
 
-std::span<const LowerRow> reduction_rules() { return kRows; }
+std::span<const LowerRow> reduction_lowering() { return kRows; }
 
 }  // namespace backcast

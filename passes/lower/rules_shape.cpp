@@ -157,6 +157,6 @@ const LowerRow kRows[] = {
 
 }  // namespace
 
-std::span<const LowerRow> shape_rules() { return kRows; }
+std::span<const LowerRow> shape_lowering() { return kRows; }
 
 }  // namespace backcast
