@@ -167,7 +167,7 @@ std::vector<Case> arithmetic_cases() {
     cases.push_back(arithmetic(element, 1));
     cases.push_back(arithmetic(element, lanes_of(element)));
   }
-  for (const int32_t lanes : {1, 4, 8}) cases.push_back(booleans(lanes));
+  for (const int32_t lanes : {1, 4}) cases.push_back(booleans(lanes));
   return cases;
 }
 

@@ -22,6 +22,7 @@ class ProgramBuilder {
   /// Adds a parameter of the kernel bound to an input or output of the program.
   std::string input(const std::string& name, ElementType element, std::vector<int64_t> shape,
                     const std::vector<double>& values);
+  /// The value's elements, in the order given, in this (constant) shape.
   std::string input(const std::string& name, Literal value, Dims shape);
   std::string output(const std::string& name, ElementType element, Dims shape);
   loop::Program& program() { return result_.program; }

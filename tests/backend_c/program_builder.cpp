@@ -34,8 +34,12 @@ void ProgramBuilder::parameter(const std::string& name, ElementType element, Dim
 }
 
 std::string ProgramBuilder::input(const std::string& name, Literal value, Dims shape) {
+  std::vector<int64_t> extents;
+  for (const Dim& d : shape) extents.push_back(d.constant());
   parameter(name, value.element(), std::move(shape), BufferClass::input);
-  result_.inputs.push_back(std::move(value));
+  const std::span<const std::byte> bytes = value.bytes();
+  result_.inputs.emplace_back(value.element(), std::move(extents),
+                              std::vector<std::byte>(bytes.begin(), bytes.end()));
   return name;
 }
 
