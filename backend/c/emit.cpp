@@ -67,7 +67,7 @@ std::string file_settings(bool has_vectors) {
   return text +
          "\n"
          "typedef ptrdiff_t index_t;\n"
-         "#define BC_INLINE static inline __attribute__((always_inline))\n"
+         "#define BC_INLINE static inline __attribute__((always_inline, unused))\n"
          "#define BC_KERNEL static __attribute__((noinline))\n"
          "#if defined(__arm__) && !defined(__clang__)\n"
          "/* gcc's scheduling before register allocation spills accumulators. */\n"
