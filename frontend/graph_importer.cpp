@@ -174,6 +174,17 @@ void GraphImporter::add_initializers(const OnnxGraph& graph, Scope& scope) {
 void GraphImporter::declare_types(const OnnxGraph& graph, Scope& scope) {
   for (const OnnxValueInfo& info : graph.value_info) scope.declared[info.name] = &info;
   for (const OnnxValueInfo& info : graph.outputs) scope.declared[info.name] = &info;
+  // An operator that works on each element tells its input's shape from its output's.
+  static const std::set<std::string> kElementwise = {
+      "Abs", "Cast", "CastLike", "Exp", "Floor", "Identity", "Log", "Neg", "Relu", "Sqrt"};
+  for (size_t i = graph.nodes.size(); i-- > 0;) {
+    const OnnxNode& node = graph.nodes[i];
+    if (!node.domain.empty() || kElementwise.count(node.op_type) == 0) continue;
+    if (node.inputs.empty() || node.outputs.empty()) continue;
+    const std::map<std::string, const OnnxValueInfo*>::const_iterator found =
+        scope.declared.find(node.outputs[0]);
+    if (found != scope.declared.end()) scope.declared.try_emplace(node.inputs[0], found->second);
+  }
 }
 
 std::optional<Shape> GraphImporter::declared_shape(const Scope& scope,

@@ -37,7 +37,7 @@ class GraphImporter {
     std::unordered_map<std::string, Entry> values;
     Scope* parent = nullptr;
     std::map<std::string, int64_t> opsets;
-    std::map<std::string, const OnnxValueInfo*> declared;
+    std::map<std::string, const OnnxValueInfo*> declared;  // by value
     std::string prefix;  // of node names inside functions and subgraphs
     int depth = 0;
   };

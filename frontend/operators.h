@@ -56,5 +56,7 @@ std::span<const OperatorRule> slicing_rules();
 std::span<const OperatorRule> creation_rules();
 std::span<const OperatorRule> indexing_rules();
 std::span<const OperatorRule> loss_rules();
+std::span<const OperatorRule> quantization_rules();
+std::span<const OperatorRule> attention_rules();
 
 }  // namespace backcast

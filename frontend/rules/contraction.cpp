@@ -63,33 +63,12 @@ void gemm(NodeContext& n) {
   n.result(y);
 }
 
-/// An 8-bit operand less its zero point, as i32. `axis` is the one that a vector of zero points
-/// runs along.
-ValueId centred(NodeContext& n, size_t operand, size_t zero_point, int64_t axis) {
-  const ValueId x = n.e.cast(n.input(operand), ElementType::i32);
-  if (!n.has(zero_point)) return x;
-  ValueId zero = n.e.cast(n.input(zero_point), ElementType::i32);
-  if (n.e.rank(zero) == 1) {
-    if (n.e.extent(zero, 0) == Dim(1)) {
-      zero = n.e.reshape(zero, {});
-    } else {
-      zero = n.e.broadcast_in(zero, n.e.shape(x), {axis});
-    }
-  }
-  return n.e.sub(x, zero);
-}
-
-void matmul_integer(NodeContext& n) {
-  const ValueId a = centred(n, 0, 2, std::max<int64_t>(n.rank(0) - 2, 0));
-  n.result(matmul(n, a, centred(n, 1, 3, n.rank(1) - 1)));
-}
-
 constexpr int64_t kNew = kNewestOpset;
 
 const OperatorRule kRules[] = {
     {"MatMul", 7, kNew, 2, 2, matmul},
     {"Gemm", 7, kNew, 2, 3, gemm, "alpha:f beta:f transA:i transB:i"},
-    {"MatMulInteger", 10, kNew, 2, 4, matmul_integer},
+    {"Einsum", 12, kNew, 1, -1, import_einsum, "equation:s"},
 };
 
 }  // namespace

@@ -40,38 +40,8 @@ ValueId add_bias(NodeContext& n, ValueId y, size_t input) {
   return n.e.add(y, n.e.broadcast_in(n.input(input), n.e.shape(y), {1}));
 }
 
-ValueId convolve(NodeContext& n, ValueId x, ValueId w) {
-  const Shape input = n.e.shape(x), weights = n.e.shape(w);
-  const int64_t group = groups_of(n, input, weights);
-  const Window window = window_of(n, input, static_spatial(n, weights));
-  ConvAttrs attrs = channels_first(static_cast<int64_t>(input.size()) - 2);
-  attrs.strides = window.strides;
-  attrs.kernel_dilation = window.dilations;
-  attrs.pad_low = window.pad_low;
-  attrs.pad_high = window.pad_high;
-  attrs.feature_groups = group;
-  return n.e.emit(ops::conv, {x, w}, std::move(attrs));
-}
-
 void conv(NodeContext& n) {
   n.result(add_bias(n, convolve(n, n.input(0), n.input(1)), 2));
-}
-
-ValueId centred(NodeContext& n, size_t operand, size_t zero_point, int64_t axis) {
-  const ValueId x = n.e.cast(n.input(operand), ElementType::i32);
-  if (!n.has(zero_point)) return x;
-  ValueId zero = n.e.cast(n.input(zero_point), ElementType::i32);
-  if (n.e.type(zero).element_count() == Dim(1)) {
-    zero = n.e.reshape(zero, {});
-  } else {
-    zero = n.e.broadcast_in(zero, n.e.shape(x), {axis});
-  }
-  return n.e.sub(x, zero);
-}
-
-void conv_integer(NodeContext& n) {
-  const ValueId x = centred(n, 0, 2, 1);
-  n.result(convolve(n, x, centred(n, 1, 3, 0)));
 }
 
 /// Pads of the forward view, from output_shape, auto_pad or pads.
@@ -111,13 +81,10 @@ void transposed_pads(const NodeContext& n, const Shape& x, const Ints& kernel, c
     const int64_t output = output_shape ? (*output_shape)[i] : input * strides[i];
     const int64_t total = strides[i] * (input - 1) + output_padding[i] +
                           (kernel[i] - 1) * dilations[i] + 1 - output;
-    if (auto_pad == "SAME_UPPER") {
-      low[i] = total / 2;
-      high[i] = total - total / 2;
-    } else {
-      low[i] = total - total / 2;
-      high[i] = total / 2;
-    }
+    // Rounds down: a negative total adds elements at the end.
+    const int64_t half = total >= 0 ? total / 2 : (total - 1) / 2;
+    low[i] = auto_pad == "SAME_UPPER" ? half : total - half;
+    high[i] = total - low[i];
   }
 }
 
@@ -186,12 +153,24 @@ constexpr int64_t kNew = kNewestOpset;
 
 const OperatorRule kRules[] = {
     {"Conv", 7, kNew, 2, 3, conv, CONV_ATTRIBUTES},
-    {"ConvInteger", 10, kNew, 2, 4, conv_integer, CONV_ATTRIBUTES},
     {"ConvTranspose", 7, kNew, 2, 3, conv_transpose,
      CONV_ATTRIBUTES " output_padding:I output_shape:I"},
 };
 
 }  // namespace
+
+ValueId convolve(NodeContext& n, ValueId x, ValueId w) {
+  const Shape input = n.e.shape(x), weights = n.e.shape(w);
+  const int64_t group = groups_of(n, input, weights);
+  const Window window = window_of(n, input, static_spatial(n, weights));
+  ConvAttrs attrs = channels_first(static_cast<int64_t>(input.size()) - 2);
+  attrs.strides = window.strides;
+  attrs.kernel_dilation = window.dilations;
+  attrs.pad_low = window.pad_low;
+  attrs.pad_high = window.pad_high;
+  attrs.feature_groups = group;
+  return n.e.emit(ops::conv, {x, w}, std::move(attrs));
+}
 
 std::span<const OperatorRule> convolution_rules() { return kRules; }
 

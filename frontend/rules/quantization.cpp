@@ -1,0 +1,185 @@
+// Quantisation to and from 8- and 16-bit integers, and products of quantised operands. Products are
+// exact in i32; scales are applied in floating point.
+#include <cmath>
+
+#include "frontend/operators.h"
+#include "frontend/rules/families.h"
+#include "ir/graph/error.h"
+
+namespace backcast {
+namespace {
+
+/// A scale or zero point brought to x's shape: a scalar, a vector along `axis`, or blocks along it.
+ValueId spread(NodeContext& n, ValueId parameter, const Shape& x, int64_t axis) {
+  Emitter& e = n.e;
+  const Shape shape = e.shape(parameter);
+  if (e.type(parameter).element_count() == Dim(1)) {
+    return e.broadcast_to(e.reshape(parameter, {}), x);
+  }
+  if (shape.size() == 1) return e.broadcast_in(parameter, x, {axis});
+  if (shape.size() != x.size()) n.fail("scale and zero point have another rank than the input");
+  if (shape == x) return parameter;
+  const int64_t block = n.attr_int("block_size", 0);
+  if (block < 1) n.fail("attribute \"block_size\" has to be positive for blocked quantisation");
+  Shape blocks = shape, merged = shape;
+  blocks.insert(blocks.begin() + axis + 1, Dim(block));
+  merged[static_cast<size_t>(axis)] = shape[static_cast<size_t>(axis)] * block;
+  Ints kept = counting(static_cast<int64_t>(shape.size()));
+  for (int64_t& d : kept) d += d > axis ? 1 : 0;
+  const ValueId repeated = e.reshape(e.broadcast_in(parameter, blocks, kept), merged);
+  return e.slice_axis(repeated, axis, 0, x[static_cast<size_t>(axis)]);
+}
+
+int64_t quantisation_axis(const NodeContext& n) {
+  return n.rank(0) == 0 ? 0 : n.attr_axis("axis", n.rank(0) == 1 ? 0 : 1, n.rank(0));
+}
+
+/// Rounds to the nearest even integer and saturates.
+ValueId saturate(Emitter& e, ValueId x, ElementType to) {
+  const int bits = static_cast<int>(byte_size(to)) * 8;
+  const double low = is_signed(to) ? -std::ldexp(1.0, bits - 1) : 0;
+  const double high = std::ldexp(1.0, is_signed(to) ? bits - 1 : bits) - 1;
+  return e.cast(e.clamp(x, low, high), to);
+}
+
+void check_target(const NodeContext& n, ElementType to) {
+  if (!is_integer(to) || byte_size(to) > 2) {
+    n.fail(fmt::format("quantisation to {} is not supported", name_of(to)));
+  }
+}
+
+void quantize_linear(NodeContext& n) {
+  Emitter& e = n.e;
+  ElementType to = n.has(2) ? n.element(2) : ElementType::u8;
+  if (n.attr_int("output_dtype", 0) != 0) to = n.attr_element("output_dtype", to);
+  check_target(n, to);
+  ElementType compute = n.element(1);
+  if (n.attr_int("precision", 0) != 0) compute = n.attr_element("precision", compute);
+  if (!is_float(compute)) n.fail("the scale has to be a floating-point number");
+  const Shape shape = n.shape(0);
+  const int64_t axis = quantisation_axis(n);
+  const ValueId scale = spread(n, e.cast(n.input(1), compute), shape, axis);
+  ValueId y = e.unary(ops::round_even, e.div(e.cast(n.input(0), compute), scale));
+  // 16-bit integers and their sums need more than f16 has.
+  if (byte_size(compute) < 4) y = e.cast(y, ElementType::f32);
+  if (n.has(2)) {
+    y = e.add(y, spread(n, e.cast(n.input(2), e.element(y)), shape, axis));
+  }
+  n.result(saturate(e, y, to));
+}
+
+void dequantize_linear(NodeContext& n) {
+  Emitter& e = n.e;
+  ElementType to = n.element(1);
+  if (n.attr_int("output_dtype", 0) != 0) to = n.attr_element("output_dtype", to);
+  const Shape shape = n.shape(0);
+  const int64_t axis = quantisation_axis(n);
+  ValueId x = e.cast(n.input(0), ElementType::i32);
+  if (n.has(2)) x = e.sub(x, spread(n, e.cast(n.input(2), ElementType::i32), shape, axis));
+  const ElementType compute = to == ElementType::f64 ? to : ElementType::f32;
+  const ValueId scale = spread(n, e.cast(n.input(1), compute), shape, axis);
+  n.result(e.cast(e.mul(e.cast(x, compute), scale), to));
+}
+
+/// The range is widened to hold 0, and 0 is hit exactly.
+void dynamic_quantize_linear(NodeContext& n) {
+  Emitter& e = n.e;
+  const ValueId x = n.input(0);
+  const Ints all = counting(n.rank(0));
+  const ValueId zero = e.scalar(n.element(0), 0);
+  const ValueId top = e.max(e.reduce(Reduction::max, x, all), zero);
+  const ValueId bottom = e.min(e.reduce(Reduction::min, x, all), zero);
+  const ValueId scale = e.div(e.sub(top, bottom), 255.0);
+  const ValueId offset =
+      e.unary(ops::round_even, e.clamp(e.div(e.unary(ops::neg, bottom), scale), 0, 255));
+  const ValueId y = e.unary(ops::round_even, e.div(x, scale));
+  n.set(0, saturate(e, e.add(y, offset), ElementType::u8));
+  n.set(1, scale);
+  n.set(2, e.cast(offset, ElementType::u8));
+}
+
+/// A quantised operand less its zero point, as i32. A vector of zero points runs along `axis`.
+ValueId centred(NodeContext& n, size_t operand, size_t zero_point, int64_t axis) {
+  const ValueId x = n.e.cast(n.input(operand), ElementType::i32);
+  if (!n.has(zero_point)) return x;
+  ValueId zero = n.e.cast(n.input(zero_point), ElementType::i32);
+  if (n.e.type(zero).element_count() == Dim(1)) zero = n.e.reshape(zero, {});
+  if (n.e.rank(zero) == 1) zero = n.e.broadcast_in(zero, n.e.shape(x), {axis});
+  return n.e.sub(x, zero);
+}
+
+/// An exact product in i32, scaled to the quantised output. `scale` is broadcast to the product.
+ValueId requantise(NodeContext& n, ValueId product, ValueId scale, size_t y_scale,
+                   size_t y_zero_point) {
+  Emitter& e = n.e;
+  const auto scalar = [&](size_t i) {
+    if (!(n.type(i).element_count() == Dim(1))) n.fail("the output's scale has to be a scalar");
+    return e.reshape(e.cast(n.input(i), ElementType::f32), {});
+  };
+  const ValueId factor = e.div(scale, scalar(y_scale));
+  const ValueId y = e.unary(ops::round_even, e.mul(e.cast(product, ElementType::f32), factor));
+  check_target(n, n.element(y_zero_point));
+  return saturate(e, e.add(y, scalar(y_zero_point)), n.element(y_zero_point));
+}
+
+void matmul_integer(NodeContext& n) {
+  const ValueId a = centred(n, 0, 2, std::max<int64_t>(n.rank(0) - 2, 0));
+  n.result(matmul(n, a, centred(n, 1, 3, n.rank(1) - 1)));
+}
+
+void conv_integer(NodeContext& n) {
+  const ValueId x = centred(n, 0, 2, 1);
+  n.result(convolve(n, x, centred(n, 1, 3, 0)));
+}
+
+/// A scale of the rows (of a) or columns (of b), to be multiplied with the product.
+ValueId matmul_scale(NodeContext& n, size_t input, bool rows) {
+  ValueId scale = n.e.cast(n.input(input), ElementType::f32);
+  if (n.e.type(scale).element_count() == Dim(1)) return n.e.reshape(scale, {});
+  if (n.e.rank(scale) == 1 && rows) scale = n.e.unsqueeze(scale, 1);
+  return scale;
+}
+
+void qlinear_matmul(NodeContext& n) {
+  const ValueId a = centred(n, 0, 2, std::max<int64_t>(n.rank(0) - 2, 0));
+  const ValueId product = matmul(n, a, centred(n, 3, 5, n.rank(3) - 1));
+  const ValueId scale = n.e.mul(matmul_scale(n, 1, true), matmul_scale(n, 4, false));
+  n.result(requantise(n, product, scale, 6, 7));
+}
+
+void qlinear_conv(NodeContext& n) {
+  const ValueId x = centred(n, 0, 2, 1);
+  ValueId product = convolve(n, x, centred(n, 3, 5, 0));
+  const Shape shape = n.e.shape(product);
+  if (n.has(8)) product = n.e.add(product, n.e.broadcast_in(n.input(8), shape, {1}));
+  ValueId scale = n.e.mul(n.e.reshape(n.e.cast(n.input(1), ElementType::f32), {}),
+                          n.e.cast(n.input(4), ElementType::f32));
+  if (n.e.type(scale).element_count() == Dim(1)) scale = n.e.reshape(scale, {});
+  if (n.e.rank(scale) == 1) scale = n.e.broadcast_in(scale, shape, {1});
+  n.result(requantise(n, product, scale, 6, 7));
+}
+
+constexpr int64_t kNew = kNewestOpset;
+#define CONV_ATTRIBUTES "auto_pad:s dilations:I group:i kernel_shape:I pads:I strides:I"
+
+const OperatorRule kRules[] = {
+    {"QuantizeLinear", 10, 12, 2, 3, quantize_linear},
+    {"QuantizeLinear", 13, 18, 2, 3, quantize_linear, "axis:i"},
+    {"QuantizeLinear", 19, 20, 2, 3, quantize_linear, "axis:i saturate:i"},
+    {"QuantizeLinear", 21, kNew, 2, 3, quantize_linear,
+     "axis:i saturate:i block_size:i output_dtype:i precision:i"},
+    {"DequantizeLinear", 10, 12, 2, 3, dequantize_linear},
+    {"DequantizeLinear", 13, 20, 2, 3, dequantize_linear, "axis:i"},
+    {"DequantizeLinear", 21, kNew, 2, 3, dequantize_linear, "axis:i block_size:i output_dtype:i"},
+    {"DynamicQuantizeLinear", 11, kNew, 1, 1, dynamic_quantize_linear},
+    {"MatMulInteger", 10, kNew, 2, 4, matmul_integer},
+    {"ConvInteger", 10, kNew, 2, 4, conv_integer, CONV_ATTRIBUTES},
+    {"QLinearMatMul", 10, kNew, 8, 8, qlinear_matmul},
+    {"QLinearConv", 10, kNew, 8, 9, qlinear_conv, CONV_ATTRIBUTES},
+};
+
+}  // namespace
+
+std::span<const OperatorRule> quantization_rules() { return kRules; }
+
+}  // namespace backcast
