@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Whole models against the outputs they came with: reference_test.py PROGRAM TARGET EMIT.
+
+Verifies every model of tests/models and, on this machine, of the folder that BACKCAST_MODELS names
+(NAME/model.onnx, NAME/test_data_set_K). Prints what was left out and why. Exit status 77 when the
+target cannot be run here.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OWN = ROOT / "tests/models"
+
+# Models with a symbolic batch: the range that their data sets lie in.
+DIMENSIONS = {"perceptron_dynN": "N=1..8", "shape_arithmetic": "N=1..8"}
+
+
+def models(folder):
+    return sorted(path.parent for path in folder.glob("*/model.onnx"))
+
+
+def verify(program, model, target, emit):
+    """(passed, what was printed)"""
+    command = [program, "verify", model / "model.onnx", "--data", model, "--target", target,
+               "--emit", emit]
+    if model.name in DIMENSIONS:
+        command += ["--dim", DIMENSIONS[model.name]]
+    run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                         stdin=subprocess.DEVNULL, timeout=500)
+    return run.returncode == 0, run.stdout.strip()
+
+
+def main():
+    program, target, emit = sys.argv[1:]
+    chosen = models(OWN)
+    if target == "native":
+        extra = os.environ.get("BACKCAST_MODELS")
+        if extra and pathlib.Path(extra).is_dir():
+            chosen += models(pathlib.Path(extra))
+        else:
+            print("BACKCAST_MODELS names no folder: the repository's own models only")
+    failures = 0
+    for model in chosen:
+        passed, text = verify(program, model, target, emit)
+        if not passed and "is needed to run target" in text:
+            print(text)
+            return 77
+        failures += not passed
+        print(f"{model.name}: {text}")
+    print(f"{len(chosen)} models, {failures} failed")
+    return 1 if failures or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
