@@ -135,7 +135,6 @@ Text shuffle_text(Prelude& prelude, Type result, const std::vector<Type>& types,
 
 /// Halves by halves down to one lane, as reduce_lanes says.
 Text reduce_text(Prelude& prelude, Op op, Type type, const Text& a) {
-  const bool is_bool = type.scalar == Scalar::boolean;
   const int mask_bits = a.mask_bits;
   const std::string name =
       fmt::format("reduce_{}_{}", loop::name_of(op), prelude.tag(type, mask_bits));
@@ -162,7 +161,6 @@ Text reduce_text(Prelude& prelude, Op op, Type type, const Text& a) {
                            prelude.type(type, mask_bits) + " a") +
            fmt::format(" {{\n{}  return {};\n}}\n", body, value);
   });
-  (void)is_bool;
   return {fmt::format("{}({})", name, a.text)};
 }
 

@@ -17,8 +17,7 @@ bool in_hardware(const TargetInfo& target, Scalar scalar) {
 }
 
 /// Body of a gcc helper on vectors: the scalar form, lane by lane (which gcc joins again).
-std::string by_lanes(const Prelude& prelude, Type type, const std::string& scalar_form) {
-  (void)prelude;
+std::string by_lanes(Type type, const std::string& scalar_form) {
   return fmt::format("  for (int lane = 0; lane < {}; ++lane) r[lane] = {};\n", type.lanes,
                      scalar_form);
 }
@@ -54,7 +53,7 @@ std::string gcc_sqrt(Prelude& prelude, Type type) {
                          is_double ? "d" : "s");
   }
   const Type scalar = type.with_lanes(1);
-  return by_lanes(prelude, type, unary_text(prelude, Op::sqrt, scalar, {"a[lane]"}).text);
+  return by_lanes(type, unary_text(prelude, Op::sqrt, scalar, {"a[lane]"}).text);
 }
 
 std::string gcc_rounding(Prelude& prelude, Op op, Type type) {
@@ -63,7 +62,7 @@ std::string gcc_rounding(Prelude& prelude, Op op, Type type) {
   // is not.
   const std::string name = op == Op::round_even ? "rint" : std::string(loop::name_of(op));
   if (!type.is_vector()) return fmt::format("  r = __builtin_{}{}(a);\n", name, suffix);
-  return by_lanes(prelude, type, fmt::format("__builtin_{}{}(a[lane])", name, suffix));
+  return by_lanes(type, fmt::format("__builtin_{}{}(a[lane])", name, suffix));
 }
 
 Text rounding_text(Prelude& prelude, Op op, Type type, const Text& a) {
@@ -187,10 +186,9 @@ Text fma_text(Prelude& prelude, Type type, const Text& a, const Text& b, const T
     const char* suffix = type.scalar == Scalar::f32 ? "f" : "";
     std::string gcc = fmt::format("  return __builtin_fma{}(a, b, c);\n", suffix);
     if (type.is_vector()) {
-      gcc =
-          fmt::format("  {} r;\n{}  return r;\n", c_type,
-                      by_lanes(prelude, type,
-                               fmt::format("__builtin_fma{}(a[lane], b[lane], c[lane])", suffix)));
+      gcc = fmt::format(
+          "  {} r;\n{}  return r;\n", c_type,
+          by_lanes(type, fmt::format("__builtin_fma{}(a[lane], b[lane], c[lane])", suffix)));
     }
     return inline_function(c_type, name, fmt::format("{0} a, {0} b, {0} c", c_type)) +
            fmt::format(
