@@ -56,7 +56,7 @@ std::string gcc_sqrt(Prelude& prelude, Type type) {
   return by_lanes(type, unary_text(prelude, Op::sqrt, scalar, {"a[lane]"}).text);
 }
 
-std::string gcc_rounding(Prelude& prelude, Op op, Type type) {
+std::string gcc_rounding(Op op, Type type) {
   const char* suffix = type.scalar == Scalar::f32 ? "f" : "";
   // rint rounds to even in the default rounding mode, and is an instruction everywhere; roundeven
   // is not.
@@ -74,8 +74,7 @@ Text rounding_text(Prelude& prelude, Op op, Type type, const Text& a) {
   prelude.helper(name, [&] {
     const std::string c_type = prelude.type(type);
     const std::string builtin = op == Op::round_even ? "rint" : std::string(loop::name_of(op));
-    const std::string gcc =
-        op == Op::sqrt ? gcc_sqrt(prelude, type) : gcc_rounding(prelude, op, type);
+    const std::string gcc = op == Op::sqrt ? gcc_sqrt(prelude, type) : gcc_rounding(op, type);
     return inline_function(c_type, name, c_type + " a") +
            fmt::format(
                " {{\n#if defined(__clang__)\n  return __builtin_elementwise_{}(a);\n#else\n"
