@@ -55,6 +55,7 @@ class NodeContext {
   std::optional<Ints> known_ints(size_t i) const;
   std::optional<Literal> known_literal(size_t i) const { return services_.known.literal(input(i)); }
   std::optional<Ints> known_ints_of(ValueId id) const;
+  std::optional<Literal> known_literal_of(ValueId id) const { return services_.known.literal(id); }
   /// The same, or a CompileError that asks for a constant.
   Dims dims(size_t i) const;
   Ints ints(size_t i) const;

@@ -58,5 +58,7 @@ std::span<const OperatorRule> indexing_rules();
 std::span<const OperatorRule> loss_rules();
 std::span<const OperatorRule> quantization_rules();
 std::span<const OperatorRule> attention_rules();
+std::span<const OperatorRule> resample_rules();
+std::span<const OperatorRule> geometry_rules();
 
 }  // namespace backcast
