@@ -55,7 +55,7 @@ int64_t max_bytes(const TensorField& field) {
 }
 
 /// The C table of cases for the harness (harness.h).
-std::string table_text(const std::vector<const CompiledModel*>& models) {
+std::string table_text(const std::vector<const CompiledModel*>& models, Emit emit) {
   std::string text = "#include \"harness.h\"\n";
   for (const CompiledModel* m : models) text += fmt::format("#include \"{}.h\"\n", m->abi.prefix);
   std::string cases = "const harness_case harness_cases[] = {\n";
@@ -88,10 +88,12 @@ std::string table_text(const std::vector<const CompiledModel*>& models) {
     }
     text += fmt::format(
         "  HARNESS_CALL(status, {}(&in, &out, arena, bytes, 0));\n  return status;\n}}\n", symbol);
+    // The stack of compiled C is an estimate: the compiler's spills are not in it.
+    std::string stack = emit == Emit::c ? "0u" : m->abi.macro_prefix + "_STACK_BYTES";
     cases += fmt::format(
-        "  {{\"{0}\", {0}_thunk, {1}u, {2}u, 8u, {3}_STACK_BYTES, {4}u, {5}u, {0}_in_bytes, {6}u, "
+        "  {{\"{0}\", {0}_thunk, {1}u, {2}u, 8u, {3}, {4}u, {5}u, {0}_in_bytes, {6}u, "
         "{0}_out_bytes}},\n",
-        symbol, m->abi.arena_bytes, m->abi.arena_alignment, m->abi.macro_prefix, entry.sizes.size(),
+        symbol, m->abi.arena_bytes, m->abi.arena_alignment, stack, entry.sizes.size(),
         entry.inputs.size(), entry.outputs.size());
   }
   return text + cases + "};\nconst size_t harness_case_count = " + std::to_string(models.size()) +
@@ -192,7 +194,7 @@ struct DeviceImage::Impl {
       const std::string& prefix = model->abi.prefix;
       link.push_back(emit == Emit::c ? prefix + ".o" : "lib" + prefix + ".a");
     }
-    files["table.c"] = table_text(models);
+    files["table.c"] = table_text(models, emit);
     write_files(folder.path().string(), files);
     std::vector<std::string> flags = words(target.compiler_flags);
     if (emit == Emit::c) {
@@ -241,6 +243,9 @@ struct DeviceImage::Impl {
       }
     } else if (target.runner == Runner::qemu_user) {
       command.push_back("-static");
+    } else {
+      // Binding memcpy at its first call would paint the dynamic linker's stack as the library's.
+      command.push_back("-Wl,-z,now");
     }
     return command;
   }

@@ -97,7 +97,12 @@ MathFunction MathFunction::widen(int32_t lanes) const {
 
 std::map<std::string, MathFunction> functions_for(const std::map<std::string, Kernel>& kernels,
                                                   bool fma_variants) {
-  const std::map<std::string, MathFunction>& library = math_library(fma_variants);
+  return functions_for(kernels, math_library(fma_variants));
+}
+
+std::map<std::string, MathFunction> functions_for(
+    const std::map<std::string, Kernel>& kernels,
+    const std::map<std::string, MathFunction>& library) {
   std::map<std::string, MathFunction> needed;
   std::vector<std::string> wanted;
   const std::function<void(const Expr&)> note_call = [&](const Expr& e) {

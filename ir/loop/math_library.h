@@ -37,5 +37,9 @@ std::string called_name(const ExprNode& call);
 /// name says lanes.
 std::map<std::string, MathFunction> functions_for(const std::map<std::string, Kernel>& kernels,
                                                   bool fma_variants);
+/// The same out of another library: one that was legalised for a target.
+std::map<std::string, MathFunction> functions_for(
+    const std::map<std::string, Kernel>& kernels,
+    const std::map<std::string, MathFunction>& library);
 
 }  // namespace backcast::loop

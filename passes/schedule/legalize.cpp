@@ -28,6 +28,13 @@ class Legalizer {
  public:
   explicit Legalizer(const TargetInfo& target) : target_(target) {}
 
+  /// A function of the math library with what the target lacks replaced.
+  loop::MathFunction run(loop::MathFunction function) {
+    for (auto& [name, value] : function.lets) value = legal(value);
+    function.result = legal(function.result);
+    return function;
+  }
+
   Stmt run(const Stmt& stmt) {
     return loop::rewrite(
         stmt, [&](const Expr& e) { return legal(e); },
@@ -98,6 +105,18 @@ class Legalizer {
   const TargetInfo& target_;
 };
 
+/// The math library as the target can compute it: fused multiply-adds only in types with hardware.
+std::map<std::string, loop::MathFunction> legal_library(const TargetInfo& target) {
+  std::map<std::string, loop::MathFunction> library;
+  for (const auto& [name, plain] : loop::math_library(false)) {
+    bool wide = name.find("f64") != std::string::npos;
+    bool fused = target.has_fma && (wide ? target.has_f64 : target.has_f32);
+    const loop::MathFunction& chosen = fused ? loop::math_library(true).at(name) : plain;
+    library[name] = Legalizer(target).run(chosen);
+  }
+  return library;
+}
+
 }  // namespace
 
 loop::Program legalize(const loop::Program& program, const TargetInfo& target) {
@@ -108,11 +127,7 @@ loop::Program legalize(const loop::Program& program, const TargetInfo& target) {
       if (is_half(param.element)) param.element = Scalar::u16;
     }
   }
-  result.functions = loop::functions_for(result.kernels, target.has_fma);
-  for (auto& [name, function] : result.functions) {
-    (void)name;
-    BC_CHECK(function.result, "function {} has no result", function.name);
-  }
+  result.functions = loop::functions_for(result.kernels, legal_library(target));
   return result;
 }
 
