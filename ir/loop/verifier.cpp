@@ -1,0 +1,242 @@
+// Programs: buffers, views, calls, the arena's plan.
+#include "ir/loop/verifier.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/graph/error.h"
+#include "ir/loop/verify_kernel.h"
+
+namespace backcast::loop {
+namespace {
+
+Dim count_of(const Dims& shape) {
+  Dim count = 1;
+  for (const Dim& extent : shape) count = count * extent;
+  return count;
+}
+
+class ProgramChecker {
+ public:
+  ProgramChecker(const Program& program, std::string_view after)
+      : program_(program), after_(after) {}
+
+  void run() {
+    check_buffers();
+    for (const auto& [name, function] : program_.functions) {
+      if (function.name != name) fail("function " + function.name + " is listed as " + name);
+      verify_function(function, program_.functions, after_);
+    }
+    for (const auto& [name, kernel] : program_.kernels) {
+      if (kernel.name != name) fail("kernel " + kernel.name + " is listed as " + name);
+      verify_kernel(kernel, program_.functions, after_);
+    }
+    std::set<std::string> names;
+    for (const EntryPoint& entry : program_.entries) {
+      if (!names.insert(entry.name).second) fail("a second entry point " + entry.name);
+      check_entry(entry);
+      check_plan(entry);
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const {
+    verification_error(after_, "program " + program_.name, message);
+  }
+
+  bool is_buffer(BufferId id) const {
+    return id >= 0 && id < static_cast<BufferId>(program_.buffers.size());
+  }
+  const Buffer& buffer(BufferId id) const { return program_.buffer(id); }
+
+  void check_buffers() const {
+    std::set<std::string> names;
+    for (size_t i = 0; i < program_.buffers.size(); ++i) {
+      const Buffer& b = program_.buffers[i];
+      if (!names.insert(b.name).second) fail("a second buffer " + b.name);
+      if (b.view_of >= 0) {
+        check_view(static_cast<BufferId>(i));
+      } else if (b.kind == BufferClass::constant) {
+        const Dim bytes = count_of(b.shape) * byte_size(b.element);
+        if (!(bytes == Dim(static_cast<int64_t>(b.value.bytes().size())))) {
+          fail("the value of constant " + b.name + " does not fit its type");
+        }
+      }
+      if (b.alignment < 0 || (b.alignment & (b.alignment - 1)) != 0) {
+        fail("the alignment of " + b.name + " is no power of two");
+      }
+    }
+  }
+
+  void check_view(BufferId id) const {
+    const Buffer& view = buffer(id);
+    if (!is_buffer(view.view_of)) fail("view " + view.name + " is of no buffer");
+    const Buffer& whole = buffer(view.view_of);
+    program_.owner(id);  // ends
+    if (whole.element != view.element) fail("view " + view.name + " has another element type");
+    if (view.kind != whole.kind) fail("view " + view.name + " has another class");
+    const Dim room = count_of(whole.shape) - view.view_offset - count_of(view.shape);
+    const DimRange start = view.view_offset.range(program_.symbols);
+    // Only what is wrong for sure: symbols may relate in ways that ranges do not show.
+    if (start.max < 0 || room.range(program_.symbols).max < 0) {
+      fail("view " + view.name + " leaves " + whole.name);
+    }
+  }
+
+  void check_entry(const EntryPoint& entry) const {
+    for (const std::vector<BufferId>* list : {&entry.inputs, &entry.outputs}) {
+      for (const BufferId id : *list) {
+        if (!is_buffer(id)) fail("entry " + entry.name + " names no buffer");
+      }
+    }
+    for (const Step& step : entry.steps) {
+      for (const BufferId id : step.buffers) {
+        if (!is_buffer(id)) fail("a step of " + entry.name + " names no buffer");
+      }
+      if (step.kind == StepKind::copy) {
+        check_copy(step);
+      } else {
+        check_call(step);
+      }
+    }
+  }
+
+  void check_written(BufferId id, const std::string& by) const {
+    const BufferClass kind = buffer(program_.owner(id)).kind;
+    if (kind == BufferClass::constant || kind == BufferClass::input) {
+      fail(buffer(id).name + " is written by " + by);
+    }
+  }
+
+  /// Whether two counts differ for sure.
+  static bool differ(const Dim& a, const Dim& b) {
+    const Dim difference = a - b;
+    return difference.is_constant() && difference.constant() != 0;
+  }
+
+  void check_copy(const Step& step) const {
+    if (step.buffers.size() != 2) fail("a copy of " + std::to_string(step.buffers.size()));
+    const Buffer& from = buffer(step.buffers[0]);
+    const Buffer& to = buffer(step.buffers[1]);
+    if (from.element != to.element || differ(count_of(from.shape), count_of(to.shape))) {
+      fail("a copy from " + from.name + " to " + to.name + ", which differ in type");
+    }
+    check_written(step.buffers[1], "a copy");
+  }
+
+  void check_call(const Step& step) const {
+    const auto found = program_.kernels.find(step.kernel);
+    if (found == program_.kernels.end()) fail("a call of " + step.kernel + ", which is no kernel");
+    const Kernel& kernel = found->second;
+    const std::string where = "a call of " + kernel.name;
+    if (step.buffers.size() != kernel.buffers.size() || step.sizes.size() != kernel.sizes.size()) {
+      fail(fmt::format("{} with {} buffers and {} sizes for {} and {}", where, step.buffers.size(),
+                       step.sizes.size(), kernel.buffers.size(), kernel.sizes.size()));
+    }
+    std::map<std::string, Dim> sizes;
+    for (size_t i = 0; i < step.sizes.size(); ++i) sizes[kernel.sizes[i]] = step.sizes[i];
+    for (size_t i = 0; i < step.buffers.size(); ++i) {
+      const BufferParam& param = kernel.buffers[i];
+      const Buffer& argument = buffer(step.buffers[i]);
+      if (scalar_of(argument.element) != param.element) {
+        fail(where + ": " + argument.name + " has another element type than " + param.name);
+      }
+      if (differ(count_of(param.shape).substitute(sizes), count_of(argument.shape))) {
+        fail(fmt::format("{}: {} has the shape {}, {} has {}", where, argument.name,
+                         to_string(argument.shape), param.name, to_string(param.shape)));
+      }
+      if (param.mode != AccessMode::read) check_written(step.buffers[i], "kernel " + kernel.name);
+    }
+  }
+
+  // ---- the plan
+
+  struct Placed {
+    BufferId id = 0;
+    int64_t first = INT64_MAX, last = -1;  // steps
+    int64_t begin = 0, end = 0;            // bytes
+  };
+
+  std::vector<Placed> placed_buffers(const EntryPoint& entry) const {
+    std::map<BufferId, Placed> placed;
+    const auto use = [&](BufferId id, int64_t at) {
+      const BufferId owner = program_.owner(id);
+      const Buffer& b = buffer(owner);
+      if (b.kind != BufferClass::arena || b.offset < 0) return;
+      Placed& p = placed[owner];
+      p.id = owner;
+      p.first = std::min(p.first, at);
+      p.last = std::max(p.last, at);
+      p.begin = b.offset;
+      p.end = b.offset + program_.storage_bytes(owner);
+    };
+    const int64_t steps = static_cast<int64_t>(entry.steps.size());
+    for (const BufferId id : entry.inputs) use(id, -1);
+    for (int64_t s = 0; s < steps; ++s) {
+      for (const BufferId id : entry.steps[static_cast<size_t>(s)].buffers) use(id, s);
+    }
+    for (const BufferId id : entry.outputs) use(id, steps);
+    std::vector<Placed> result;
+    for (const auto& [id, p] : placed) result.push_back(p);
+    return result;
+  }
+
+  /// Whether `heir` begins where `old` ends, in a step whose kernel lets it take over the storage.
+  bool takes_over(const EntryPoint& entry, const Placed& old, const Placed& heir) const {
+    if (old.last != heir.first || old.begin != heir.begin || heir.first < 0 ||
+        heir.first >= static_cast<int64_t>(entry.steps.size())) {
+      return false;
+    }
+    const Step& step = entry.steps[static_cast<size_t>(heir.first)];
+    if (step.kind != StepKind::call) return false;
+    const Kernel& kernel = program_.kernels.at(step.kernel);
+    const auto param_of = [&](const std::string& name) {
+      for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+        if (kernel.buffers[i].name == name) return i;
+      }
+      return kernel.buffers.size();
+    };
+    for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+      if (program_.owner(step.buffers[i]) != heir.id) continue;
+      for (const std::string& name : kernel.buffers[i].over) {
+        const size_t read = param_of(name);
+        if (read < step.buffers.size() && program_.owner(step.buffers[read]) == old.id) return true;
+      }
+    }
+    return false;
+  }
+
+  void check_plan(const EntryPoint& entry) const {
+    const std::vector<Placed> placed = placed_buffers(entry);
+    for (const Placed& p : placed) {
+      const Buffer& b = buffer(p.id);
+      if (p.end > program_.arena_bytes) fail("buffer " + b.name + " lies outside of the arena");
+      const int64_t alignment = std::max(b.alignment, byte_size(b.element));
+      if (b.offset % alignment != 0) fail("buffer " + b.name + " is not aligned");
+    }
+    for (size_t i = 0; i < placed.size(); ++i) {
+      for (size_t k = i + 1; k < placed.size(); ++k) {
+        const Placed& a = placed[i];
+        const Placed& b = placed[k];
+        const bool together = a.first <= b.last && b.first <= a.last;
+        const bool overlap = a.begin < b.end && b.begin < a.end;
+        if (!together || !overlap || takes_over(entry, a, b) || takes_over(entry, b, a)) continue;
+        fail(fmt::format("entry {}: buffers {} and {} share bytes while both live", entry.name,
+                         buffer(a.id).name, buffer(b.id).name));
+      }
+    }
+  }
+
+  const Program& program_;
+  std::string_view after_;
+};
+
+}  // namespace
+
+void verify(const Program& program, std::string_view after) {
+  ProgramChecker(program, after).run();
+}
+
+void verify(const Kernel& kernel, std::string_view after) { verify_kernel(kernel, {}, after); }
+
+}  // namespace backcast::loop
