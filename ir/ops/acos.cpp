@@ -1,20 +1,23 @@
-// acos: y = acos(x).
-#include "ir/ops/pointwise.h"
+// acos: y = arccos x in [0, π]; NaN for |x| > 1.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-double function(double x) { return std::acos(x); }
-Value evaluate_acos(const EvalContext& c) { return map_float<function>(c); }
+struct Acos {
+  double operator()(double x) const { return std::acos(x); }
+};
 
 }  // namespace
 
-const OpDef acos = {.name = "acos",
-                    .documentation = "y = acos(x).",
-                    .min_operands = 1,
-                    .max_operands = 1,
-                    .default_attrs = {},
-                    .infer = infer_same_float,
-                    .evaluate = evaluate_acos};
+const OpDef acos = {
+    .name = "acos",
+    .documentation = "The inverse cosine in radians; NaN outside [-1, 1].",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kFloat>,
+    .evaluate = evaluate_unary<kFloat, Acos>,
+};
 
 }  // namespace backcast::ops

@@ -1,20 +1,23 @@
-// acosh: y = acosh(x).
-#include "ir/ops/pointwise.h"
+// acosh: y = ln(x + √(x² - 1)), the inverse of cosh; NaN for x < 1.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-double function(double x) { return std::acosh(x); }
-Value evaluate_acosh(const EvalContext& c) { return map_float<function>(c); }
+struct Acosh {
+  double operator()(double x) const { return std::acosh(x); }
+};
 
 }  // namespace
 
-const OpDef acosh = {.name = "acosh",
-                     .documentation = "y = acosh(x).",
-                     .min_operands = 1,
-                     .max_operands = 1,
-                     .default_attrs = {},
-                     .infer = infer_same_float,
-                     .evaluate = evaluate_acosh};
+const OpDef acosh = {
+    .name = "acosh",
+    .documentation = "The inverse hyperbolic cosine; NaN below 1.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kFloat>,
+    .evaluate = evaluate_unary<kFloat, Acosh>,
+};
 
 }  // namespace backcast::ops

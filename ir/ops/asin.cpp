@@ -1,20 +1,23 @@
-// asin: y = asin(x).
-#include "ir/ops/pointwise.h"
+// asin: y = arcsin x in [-π/2, π/2]; NaN for |x| > 1.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-double function(double x) { return std::asin(x); }
-Value evaluate_asin(const EvalContext& c) { return map_float<function>(c); }
+struct Asin {
+  double operator()(double x) const { return std::asin(x); }
+};
 
 }  // namespace
 
-const OpDef asin = {.name = "asin",
-                    .documentation = "y = asin(x).",
-                    .min_operands = 1,
-                    .max_operands = 1,
-                    .default_attrs = {},
-                    .infer = infer_same_float,
-                    .evaluate = evaluate_asin};
+const OpDef asin = {
+    .name = "asin",
+    .documentation = "The inverse sine in radians; NaN outside [-1, 1].",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kFloat>,
+    .evaluate = evaluate_unary<kFloat, Asin>,
+};
 
 }  // namespace backcast::ops

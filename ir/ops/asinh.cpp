@@ -1,20 +1,23 @@
-// asinh: y = asinh(x).
-#include "ir/ops/pointwise.h"
+// asinh: y = ln(x + √(x² + 1)), the inverse of sinh.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-double function(double x) { return std::asinh(x); }
-Value evaluate_asinh(const EvalContext& c) { return map_float<function>(c); }
+struct Asinh {
+  double operator()(double x) const { return std::asinh(x); }
+};
 
 }  // namespace
 
-const OpDef asinh = {.name = "asinh",
-                     .documentation = "y = asinh(x).",
-                     .min_operands = 1,
-                     .max_operands = 1,
-                     .default_attrs = {},
-                     .infer = infer_same_float,
-                     .evaluate = evaluate_asinh};
+const OpDef asinh = {
+    .name = "asinh",
+    .documentation = "The inverse hyperbolic sine.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kFloat>,
+    .evaluate = evaluate_unary<kFloat, Asinh>,
+};
 
 }  // namespace backcast::ops

@@ -1,20 +1,23 @@
-// atan: y = atan(x).
-#include "ir/ops/pointwise.h"
+// atan: y = arctan x in [-π/2, π/2].
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-double function(double x) { return std::atan(x); }
-Value evaluate_atan(const EvalContext& c) { return map_float<function>(c); }
+struct Atan {
+  double operator()(double x) const { return std::atan(x); }
+};
 
 }  // namespace
 
-const OpDef atan = {.name = "atan",
-                    .documentation = "y = atan(x).",
-                    .min_operands = 1,
-                    .max_operands = 1,
-                    .default_attrs = {},
-                    .infer = infer_same_float,
-                    .evaluate = evaluate_atan};
+const OpDef atan = {
+    .name = "atan",
+    .documentation = "The inverse tangent in radians.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kFloat>,
+    .evaluate = evaluate_unary<kFloat, Atan>,
+};
 
 }  // namespace backcast::ops

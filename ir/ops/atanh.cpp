@@ -1,20 +1,23 @@
-// atanh: y = atanh(x).
-#include "ir/ops/pointwise.h"
+// atanh: y = ln((1 + x) / (1 - x)) / 2, the inverse of tanh; ±inf for ±1, NaN for |x| > 1.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-double function(double x) { return std::atanh(x); }
-Value evaluate_atanh(const EvalContext& c) { return map_float<function>(c); }
+struct Atanh {
+  double operator()(double x) const { return std::atanh(x); }
+};
 
 }  // namespace
 
-const OpDef atanh = {.name = "atanh",
-                     .documentation = "y = atanh(x).",
-                     .min_operands = 1,
-                     .max_operands = 1,
-                     .default_attrs = {},
-                     .infer = infer_same_float,
-                     .evaluate = evaluate_atanh};
+const OpDef atanh = {
+    .name = "atanh",
+    .documentation = "The inverse hyperbolic tangent; NaN outside [-1, 1].",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kFloat>,
+    .evaluate = evaluate_unary<kFloat, Atanh>,
+};
 
 }  // namespace backcast::ops

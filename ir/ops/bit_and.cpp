@@ -1,27 +1,26 @@
-// bit_and: y = a & b, bit by bit; on bool: logical.
-#include "ir/ops/pointwise.h"
+// bit_and: y = a ∧ b bit by bit; of bools the logical and.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Value evaluate_bit_and(const EvalContext& c) {
-  return map_binary(c, []<class T>(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) {
-      return a;
-    } else {
-      return static_cast<T>(wrap(a) & wrap(b));
-    }
-  });
-}
+struct BitAnd {
+  template <class T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(a & b);
+  }
+};
 
 }  // namespace
 
-const OpDef bit_and = {.name = "bit_and",
-                       .documentation = "y = a & b, bit by bit; on bool: logical.",
-                       .min_operands = 2,
-                       .max_operands = 2,
-                       .default_attrs = {},
-                       .infer = infer_binary_bits,
-                       .evaluate = evaluate_bit_and};
+const OpDef bit_and = {
+    .name = "bit_and",
+    .documentation = "The bitwise and; of bools the logical one.",
+    .min_operands = 2,
+    .max_operands = 2,
+    .default_attrs = {},
+    .infer = infer_binary<kBits>,
+    .evaluate = evaluate_binary<kBits, BitAnd>,
+};
 
 }  // namespace backcast::ops

@@ -1,29 +1,27 @@
-// bit_not: y = every bit of x inverted; on bool: logical not.
-#include "ir/ops/pointwise.h"
+// bit_not: y = ¬x bit by bit; of a bool the logical negation.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Value evaluate_bit_not(const EvalContext& c) {
-  return map_unary(c, []<class T>(T x) {
-    if constexpr (std::is_same_v<T, bool>) {
-      return !x;
-    } else if constexpr (std::is_integral_v<T>) {
-      return static_cast<T>(~wrap(x));
-    } else {
-      return x;
-    }
-  });
-}
+struct BitNot {
+  bool operator()(bool x) const { return !x; }
+  template <class T>
+  T operator()(T x) const {
+    return static_cast<T>(~x);
+  }
+};
 
 }  // namespace
 
-const OpDef bit_not = {.name = "bit_not",
-                       .documentation = "y = every bit of x inverted; on bool: logical not.",
-                       .min_operands = 1,
-                       .max_operands = 1,
-                       .default_attrs = {},
-                       .infer = infer_same_bits,
-                       .evaluate = evaluate_bit_not};
+const OpDef bit_not = {
+    .name = "bit_not",
+    .documentation = "The bitwise complement; of a bool the logical negation.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kBits>,
+    .evaluate = evaluate_unary<kBits, BitNot>,
+};
 
 }  // namespace backcast::ops

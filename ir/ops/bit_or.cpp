@@ -1,27 +1,26 @@
-// bit_or: y = a | b, bit by bit; on bool: logical.
-#include "ir/ops/pointwise.h"
+// bit_or: y = a ∨ b bit by bit; of bools the logical or.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Value evaluate_bit_or(const EvalContext& c) {
-  return map_binary(c, []<class T>(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) {
-      return a;
-    } else {
-      return static_cast<T>(wrap(a) | wrap(b));
-    }
-  });
-}
+struct BitOr {
+  template <class T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(a | b);
+  }
+};
 
 }  // namespace
 
-const OpDef bit_or = {.name = "bit_or",
-                      .documentation = "y = a | b, bit by bit; on bool: logical.",
-                      .min_operands = 2,
-                      .max_operands = 2,
-                      .default_attrs = {},
-                      .infer = infer_binary_bits,
-                      .evaluate = evaluate_bit_or};
+const OpDef bit_or = {
+    .name = "bit_or",
+    .documentation = "The bitwise or; of bools the logical one.",
+    .min_operands = 2,
+    .max_operands = 2,
+    .default_attrs = {},
+    .infer = infer_binary<kBits>,
+    .evaluate = evaluate_binary<kBits, BitOr>,
+};
 
 }  // namespace backcast::ops

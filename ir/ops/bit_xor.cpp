@@ -1,27 +1,26 @@
-// bit_xor: y = a ^ b, bit by bit; on bool: logical.
-#include "ir/ops/pointwise.h"
+// bit_xor: y = a ⊕ b bit by bit; of bools whether they differ.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Value evaluate_bit_xor(const EvalContext& c) {
-  return map_binary(c, []<class T>(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) {
-      return a;
-    } else {
-      return static_cast<T>(wrap(a) ^ wrap(b));
-    }
-  });
-}
+struct BitXor {
+  template <class T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(a ^ b);
+  }
+};
 
 }  // namespace
 
-const OpDef bit_xor = {.name = "bit_xor",
-                       .documentation = "y = a ^ b, bit by bit; on bool: logical.",
-                       .min_operands = 2,
-                       .max_operands = 2,
-                       .default_attrs = {},
-                       .infer = infer_binary_bits,
-                       .evaluate = evaluate_bit_xor};
+const OpDef bit_xor = {
+    .name = "bit_xor",
+    .documentation = "The bitwise exclusive or; of bools whether they differ.",
+    .min_operands = 2,
+    .max_operands = 2,
+    .default_attrs = {},
+    .infer = infer_binary<kBits>,
+    .evaluate = evaluate_binary<kBits, BitXor>,
+};
 
 }  // namespace backcast::ops

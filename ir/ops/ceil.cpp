@@ -1,27 +1,27 @@
-// ceil: y = smallest integer above or equal; integers stay.
-#include "ir/ops/pointwise.h"
+// ceil: y = ⌈x⌉; integers stay as they are.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Value evaluate_ceil(const EvalContext& c) {
-  return map_unary(c, []<class T>(T x) {
-    if constexpr (std::is_floating_point_v<T>) {
-      return std::ceil(x);
-    } else {
-      return x;
-    }
-  });
-}
+struct Ceil {
+  template <class T>
+  T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>) return std::ceil(x);
+    return x;
+  }
+};
 
 }  // namespace
 
-const OpDef ceil = {.name = "ceil",
-                    .documentation = "y = smallest integer above or equal; integers stay.",
-                    .min_operands = 1,
-                    .max_operands = 1,
-                    .default_attrs = {},
-                    .infer = infer_same_number,
-                    .evaluate = evaluate_ceil};
+const OpDef ceil = {
+    .name = "ceil",
+    .documentation = "The smallest whole number that is not below x.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kNumeric>,
+    .evaluate = evaluate_unary<kNumeric, Ceil>,
+};
 
 }  // namespace backcast::ops

@@ -1,20 +1,23 @@
-// cos: y = cos(x).
-#include "ir/ops/pointwise.h"
+// cos: y = cos x, x in radians; NaN for infinities.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-double function(double x) { return std::cos(x); }
-Value evaluate_cos(const EvalContext& c) { return map_float<function>(c); }
+struct Cos {
+  double operator()(double x) const { return std::cos(x); }
+};
 
 }  // namespace
 
-const OpDef cos = {.name = "cos",
-                   .documentation = "y = cos(x).",
-                   .min_operands = 1,
-                   .max_operands = 1,
-                   .default_attrs = {},
-                   .infer = infer_same_float,
-                   .evaluate = evaluate_cos};
+const OpDef cos = {
+    .name = "cos",
+    .documentation = "The cosine of an angle in radians.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kFloat>,
+    .evaluate = evaluate_unary<kFloat, Cos>,
+};
 
 }  // namespace backcast::ops

@@ -1,20 +1,23 @@
-// cosh: y = cosh(x).
-#include "ir/ops/pointwise.h"
+// cosh: y = (eˣ + e⁻ˣ) / 2.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-double function(double x) { return std::cosh(x); }
-Value evaluate_cosh(const EvalContext& c) { return map_float<function>(c); }
+struct Cosh {
+  double operator()(double x) const { return std::cosh(x); }
+};
 
 }  // namespace
 
-const OpDef cosh = {.name = "cosh",
-                    .documentation = "y = cosh(x).",
-                    .min_operands = 1,
-                    .max_operands = 1,
-                    .default_attrs = {},
-                    .infer = infer_same_float,
-                    .evaluate = evaluate_cosh};
+const OpDef cosh = {
+    .name = "cosh",
+    .documentation = "The hyperbolic cosine.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kFloat>,
+    .evaluate = evaluate_unary<kFloat, Cosh>,
+};
 
 }  // namespace backcast::ops

@@ -1,20 +1,23 @@
-// erf: y = 2/√π ∫₀ˣ exp(-t²) dt.
-#include "ir/ops/pointwise.h"
+// erf: y = 2/√π ∫₀ˣ e^(-t²) dt.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-double function(double x) { return std::erf(x); }
-Value evaluate_erf(const EvalContext& c) { return map_float<function>(c); }
+struct Erf {
+  double operator()(double x) const { return std::erf(x); }
+};
 
 }  // namespace
 
-const OpDef erf = {.name = "erf",
-                   .documentation = "y = 2/√π ∫₀ˣ exp(-t²) dt.",
-                   .min_operands = 1,
-                   .max_operands = 1,
-                   .default_attrs = {},
-                   .infer = infer_same_float,
-                   .evaluate = evaluate_erf};
+const OpDef erf = {
+    .name = "erf",
+    .documentation = "The error function.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kFloat>,
+    .evaluate = evaluate_unary<kFloat, Erf>,
+};
 
 }  // namespace backcast::ops

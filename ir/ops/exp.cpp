@@ -1,20 +1,23 @@
-// exp: y = exp(x).
-#include "ir/ops/pointwise.h"
+// exp: y = eˣ.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-double function(double x) { return std::exp(x); }
-Value evaluate_exp(const EvalContext& c) { return map_float<function>(c); }
+struct Exp {
+  double operator()(double x) const { return std::exp(x); }
+};
 
 }  // namespace
 
-const OpDef exp = {.name = "exp",
-                   .documentation = "y = exp(x).",
-                   .min_operands = 1,
-                   .max_operands = 1,
-                   .default_attrs = {},
-                   .infer = infer_same_float,
-                   .evaluate = evaluate_exp};
+const OpDef exp = {
+    .name = "exp",
+    .documentation = "The exponential function.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kFloat>,
+    .evaluate = evaluate_unary<kFloat, Exp>,
+};
 
 }  // namespace backcast::ops

@@ -1,27 +1,27 @@
-// floor: y = largest integer below or equal; integers stay.
-#include "ir/ops/pointwise.h"
+// floor: y = ⌊x⌋; integers stay as they are.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Value evaluate_floor(const EvalContext& c) {
-  return map_unary(c, []<class T>(T x) {
-    if constexpr (std::is_floating_point_v<T>) {
-      return std::floor(x);
-    } else {
-      return x;
-    }
-  });
-}
+struct Floor {
+  template <class T>
+  T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>) return std::floor(x);
+    return x;
+  }
+};
 
 }  // namespace
 
-const OpDef floor = {.name = "floor",
-                     .documentation = "y = largest integer below or equal; integers stay.",
-                     .min_operands = 1,
-                     .max_operands = 1,
-                     .default_attrs = {},
-                     .infer = infer_same_number,
-                     .evaluate = evaluate_floor};
+const OpDef floor = {
+    .name = "floor",
+    .documentation = "The largest whole number that is not above x.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kNumeric>,
+    .evaluate = evaluate_unary<kNumeric, Floor>,
+};
 
 }  // namespace backcast::ops

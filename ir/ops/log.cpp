@@ -1,20 +1,23 @@
-// log: y = ln x, NaN for x < 0, -inf at 0.
-#include "ir/ops/pointwise.h"
+// log: y = ln x: -inf for 0, NaN for negative x.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-double function(double x) { return std::log(x); }
-Value evaluate_log(const EvalContext& c) { return map_float<function>(c); }
+struct Log {
+  double operator()(double x) const { return std::log(x); }
+};
 
 }  // namespace
 
-const OpDef log = {.name = "log",
-                   .documentation = "y = ln x, NaN for x < 0, -inf at 0.",
-                   .min_operands = 1,
-                   .max_operands = 1,
-                   .default_attrs = {},
-                   .infer = infer_same_float,
-                   .evaluate = evaluate_log};
+const OpDef log = {
+    .name = "log",
+    .documentation = "The natural logarithm; -inf for 0 and NaN for negative numbers.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kFloat>,
+    .evaluate = evaluate_unary<kFloat, Log>,
+};
 
 }  // namespace backcast::ops

@@ -1,27 +1,26 @@
-// max: y = the larger of a and b, NaN if either is.
-#include "ir/ops/pointwise.h"
+// max: y = the larger of a and b; NaN when either is NaN; of bools the logical or.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Value evaluate_max(const EvalContext& c) {
-  return map_binary(c, []<class T>(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) {
-      return std::isnan(a) ? a : a > b ? a : b;
-    } else {
-      return a > b ? a : b;
-    }
-  });
-}
+struct Max {
+  template <class T>
+  T operator()(T a, T b) const {
+    return max_of(a, b);
+  }
+};
 
 }  // namespace
 
-const OpDef max = {.name = "max",
-                   .documentation = "y = the larger of a and b, NaN if either is.",
-                   .min_operands = 2,
-                   .max_operands = 2,
-                   .default_attrs = {},
-                   .infer = infer_binary_any,
-                   .evaluate = evaluate_max};
+const OpDef max = {
+    .name = "max",
+    .documentation = "The larger of two; NaN when either is NaN.",
+    .min_operands = 2,
+    .max_operands = 2,
+    .default_attrs = {},
+    .infer = infer_binary<kAny>,
+    .evaluate = evaluate_binary<kAny, Max>,
+};
 
 }  // namespace backcast::ops

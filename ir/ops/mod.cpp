@@ -1,26 +1,29 @@
-// mod: y = the remainder with the sign of b; integers give 0 for b = 0.
-#include "ir/ops/pointwise.h"
+// mod: y = a - b · ⌊a / b⌋, the remainder with the divisor's sign, computed from the exact
+// remainder of truncation so that no quotient is rounded. An integer divisor of zero gives 0; a
+// floating-point one gives NaN.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Value evaluate_mod(const EvalContext& c) {
-  return map_binary(c, []<class T>(T a, T b) {
-    T r = safe_rem(a, b);
-    bool differ = (r < T{}) != (b < T{});
-    return r != T{} && differ ? static_cast<T>(r + b) : r;
-  });
-}
+struct Mod {
+  template <class T>
+  T operator()(T a, T b) const {
+    const T r = remainder_of(a, b);
+    return r != T{0} && (r < T{0}) != (b < T{0}) ? wrapping_add(r, b) : r;
+  }
+};
 
 }  // namespace
 
 const OpDef mod = {
     .name = "mod",
-    .documentation = "y = the remainder with the sign of b; integers give 0 for b = 0.",
+    .documentation = "The remainder of a / b with the sign of b; 0 for an integer divisor of zero.",
     .min_operands = 2,
     .max_operands = 2,
     .default_attrs = {},
-    .infer = infer_binary,
-    .evaluate = evaluate_mod};
+    .infer = infer_binary<kNumeric>,
+    .evaluate = evaluate_binary<kNumeric, Mod>,
+};
 
 }  // namespace backcast::ops

@@ -1,27 +1,26 @@
-// mul: y = a * b; integers wrap.
-#include "ir/ops/pointwise.h"
+// mul: y = a · b. Integers wrap around.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Value evaluate_mul(const EvalContext& c) {
-  return map_binary(c, []<class T>(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) {
-      return a * b;
-    } else {
-      return static_cast<T>(wrap(a) * wrap(b));
-    }
-  });
-}
+struct Mul {
+  template <class T>
+  T operator()(T a, T b) const {
+    return wrapping_mul(a, b);
+  }
+};
 
 }  // namespace
 
-const OpDef mul = {.name = "mul",
-                   .documentation = "y = a * b; integers wrap.",
-                   .min_operands = 2,
-                   .max_operands = 2,
-                   .default_attrs = {},
-                   .infer = infer_binary,
-                   .evaluate = evaluate_mul};
+const OpDef mul = {
+    .name = "mul",
+    .documentation = "The product a * b; integers wrap around.",
+    .min_operands = 2,
+    .max_operands = 2,
+    .default_attrs = {},
+    .infer = infer_binary<kNumeric>,
+    .evaluate = evaluate_binary<kNumeric, Mul>,
+};
 
 }  // namespace backcast::ops

@@ -1,27 +1,27 @@
-// neg: y = -x; integers wrap.
-#include "ir/ops/pointwise.h"
+// neg: y = -x. Integers wrap around, so that the lowest integer stays itself.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Value evaluate_neg(const EvalContext& c) {
-  return map_unary(c, []<class T>(T x) {
-    if constexpr (std::is_floating_point_v<T>) {
-      return -x;
-    } else {
-      return static_cast<T>(uint64_t{0} - wrap(x));
-    }
-  });
-}
+struct Neg {
+  template <class T>
+  T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>) return -x;
+    return wrapping_sub(T{0}, x);
+  }
+};
 
 }  // namespace
 
-const OpDef neg = {.name = "neg",
-                   .documentation = "y = -x; integers wrap.",
-                   .min_operands = 1,
-                   .max_operands = 1,
-                   .default_attrs = {},
-                   .infer = infer_same_number,
-                   .evaluate = evaluate_neg};
+const OpDef neg = {
+    .name = "neg",
+    .documentation = "The negative, -x; integers wrap around.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kNumeric>,
+    .evaluate = evaluate_unary<kNumeric, Neg>,
+};
 
 }  // namespace backcast::ops

@@ -1,44 +1,49 @@
-// pow: y = a to the power b; integers exactly (wrapping), a negative exponent truncates.
-#include "ir/ops/pointwise.h"
+// pow: y = aᵇ. Floating-point numbers follow C's pow. Integers are exact modulo 2ʷ for their width
+// w; a negative exponent gives the truncated quotient, 0 unless a is 1 or -1.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
 template <class T>
-T integer_pow(T base, T exponent) {
-  if (exponent < T{}) {
+T integer_power(T base, T exponent) {
+  if (exponent < T{0}) {
     if (base == T{1}) return base;
-    if (base == static_cast<T>(-1)) return wrap(exponent) % 2 ? base : T{1};
-    return T{};
+    if (base != static_cast<T>(-1)) return T{0};
+    return (exponent & 1) != 0 ? base : T{1};
   }
-  uint64_t result = 1, power = wrap(base);
-  for (uint64_t e = wrap(exponent); e > 0; e >>= 1) {
-    if (e & 1) result *= power;
-    power *= power;
+  T result = 1;
+  while (exponent > T{0}) {
+    if ((exponent & 1) != 0) result = wrapping_mul(result, base);
+    base = wrapping_mul(base, base);
+    exponent = static_cast<T>(exponent >> 1);
   }
-  return static_cast<T>(result);
+  return result;
 }
 
-Value evaluate_pow(const EvalContext& c) {
-  return map_binary(c, []<class T>(T a, T b) {
+struct Pow {
+  template <class T>
+  T operator()(T a, T b) const {
     if constexpr (std::is_floating_point_v<T>) {
       return std::pow(a, b);
     } else {
-      return integer_pow(a, b);
+      return integer_power(a, b);
     }
-  });
-}
+  }
+};
 
 }  // namespace
 
 const OpDef pow = {
     .name = "pow",
     .documentation =
-        "y = a to the power b; integers exactly (wrapping), a negative exponent truncates.",
+        "The power a to the b; integers wrap around, and a negative exponent truncates to 0 unless "
+        "a is 1 or -1.",
     .min_operands = 2,
     .max_operands = 2,
     .default_attrs = {},
-    .infer = infer_binary,
-    .evaluate = evaluate_pow};
+    .infer = infer_binary<kNumeric>,
+    .evaluate = evaluate_binary<kNumeric, Pow>,
+};
 
 }  // namespace backcast::ops

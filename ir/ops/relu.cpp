@@ -1,21 +1,26 @@
-// relu: y = max(0, x); NaN stays NaN.
-#include "ir/ops/pointwise.h"
+// relu: y = max(x, 0). A NaN stays NaN. The derivative at 0 is taken as 0.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Value evaluate_relu(const EvalContext& c) {
-  return map_unary(c, []<class T>(T x) { return T{} > x ? T{} : x; });
-}
+struct Relu {
+  template <class T>
+  T operator()(T x) const {
+    return x < T{0} ? T{0} : x;
+  }
+};
 
 }  // namespace
 
-const OpDef relu = {.name = "relu",
-                    .documentation = "y = max(0, x); NaN stays NaN.",
-                    .min_operands = 1,
-                    .max_operands = 1,
-                    .default_attrs = {},
-                    .infer = infer_same_number,
-                    .evaluate = evaluate_relu};
+const OpDef relu = {
+    .name = "relu",
+    .documentation = "The rectifier, max(x, 0); NaN stays NaN.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kNumeric>,
+    .evaluate = evaluate_unary<kNumeric, Relu>,
+};
 
 }  // namespace backcast::ops

@@ -1,22 +1,29 @@
-// rem: y = the remainder with the sign of a (fmod); integers give 0 for b = 0.
-#include "ir/ops/pointwise.h"
+// rem: y = a - b · trunc(a / b), the remainder with the dividend's sign: C's % and fmod. An integer
+// divisor of zero gives 0; a floating-point one gives NaN.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Value evaluate_rem(const EvalContext& c) {
-  return map_binary(c, []<class T>(T a, T b) { return safe_rem(a, b); });
-}
+struct Rem {
+  template <class T>
+  T operator()(T a, T b) const {
+    return remainder_of(a, b);
+  }
+};
 
 }  // namespace
 
 const OpDef rem = {
     .name = "rem",
-    .documentation = "y = the remainder with the sign of a (fmod); integers give 0 for b = 0.",
+    .documentation =
+        "The remainder of a / b with the sign of a, as C's % and fmod; 0 for an integer divisor of "
+        "zero.",
     .min_operands = 2,
     .max_operands = 2,
     .default_attrs = {},
-    .infer = infer_binary,
-    .evaluate = evaluate_rem};
+    .infer = infer_binary<kNumeric>,
+    .evaluate = evaluate_binary<kNumeric, Rem>,
+};
 
 }  // namespace backcast::ops

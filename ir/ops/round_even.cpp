@@ -1,27 +1,27 @@
-// round_even: y = nearest integer, halves to even; integers stay.
-#include "ir/ops/pointwise.h"
+// round_even: y = the nearest whole number, halves to the even one (the default rounding mode).
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Value evaluate_round_even(const EvalContext& c) {
-  return map_unary(c, []<class T>(T x) {
-    if constexpr (std::is_floating_point_v<T>) {
-      return std::nearbyint(x);
-    } else {
-      return x;
-    }
-  });
-}
+struct RoundEven {
+  template <class T>
+  T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>) return std::nearbyint(x);
+    return x;
+  }
+};
 
 }  // namespace
 
-const OpDef round_even = {.name = "round_even",
-                          .documentation = "y = nearest integer, halves to even; integers stay.",
-                          .min_operands = 1,
-                          .max_operands = 1,
-                          .default_attrs = {},
-                          .infer = infer_same_number,
-                          .evaluate = evaluate_round_even};
+const OpDef round_even = {
+    .name = "round_even",
+    .documentation = "The nearest whole number, halves to the even one.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kNumeric>,
+    .evaluate = evaluate_unary<kNumeric, RoundEven>,
+};
 
 }  // namespace backcast::ops

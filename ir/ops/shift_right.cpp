@@ -1,27 +1,30 @@
-// shift_right: y = a >> b; 0 when b is the width or more.
-#include "ir/ops/pointwise.h"
+// shift_right: y = ⌊a / 2ᵇ⌋: logical for unsigned, arithmetic for signed types. A negative shift or
+// one by the width or more gives 0, whatever the sign of a.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Value evaluate_shift_right(const EvalContext& c) {
-  return map_binary(c, []<class T>(T a, T b) {
-    if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, bool>) {
-      return a;
-    } else {
-      return wrap(b) >= 8 * sizeof(T) ? T{} : static_cast<T>(a >> b);
-    }
-  });
-}
+struct ShiftRight {
+  template <class T>
+  T operator()(T a, T b) const {
+    if (b < T{0} || static_cast<uint64_t>(b) >= 8 * sizeof(T)) return T{0};
+    return static_cast<T>(a >> b);
+  }
+};
 
 }  // namespace
 
-const OpDef shift_right = {.name = "shift_right",
-                           .documentation = "y = a >> b; 0 when b is the width or more.",
-                           .min_operands = 2,
-                           .max_operands = 2,
-                           .default_attrs = {},
-                           .infer = infer_binary_integer,
-                           .evaluate = evaluate_shift_right};
+const OpDef shift_right = {
+    .name = "shift_right",
+    .documentation =
+        "a shifted right by b bits, arithmetically when signed; 0 when b is negative or not below "
+        "the width.",
+    .min_operands = 2,
+    .max_operands = 2,
+    .default_attrs = {},
+    .infer = infer_binary<kInteger>,
+    .evaluate = evaluate_binary<kInteger, ShiftRight>,
+};
 
 }  // namespace backcast::ops

@@ -1,20 +1,24 @@
-// sigmoid: y = 1 / (1 + exp(-x)).
-#include "ir/ops/pointwise.h"
+// sigmoid: y = 1 / (1 + e⁻ˣ). For large negative x the exponential overflows to infinity and y is
+// 0.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-double function(double x) { return 1.0 / (1.0 + std::exp(-x)); }
-Value evaluate_sigmoid(const EvalContext& c) { return map_float<function>(c); }
+struct Sigmoid {
+  double operator()(double x) const { return 1.0 / (1.0 + std::exp(-x)); }
+};
 
 }  // namespace
 
-const OpDef sigmoid = {.name = "sigmoid",
-                       .documentation = "y = 1 / (1 + exp(-x)).",
-                       .min_operands = 1,
-                       .max_operands = 1,
-                       .default_attrs = {},
-                       .infer = infer_same_float,
-                       .evaluate = evaluate_sigmoid};
+const OpDef sigmoid = {
+    .name = "sigmoid",
+    .documentation = "The logistic function, 1 / (1 + exp(-x)).",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kFloat>,
+    .evaluate = evaluate_unary<kFloat, Sigmoid>,
+};
 
 }  // namespace backcast::ops

@@ -1,27 +1,27 @@
-// sign: y = -1, 0 or 1; zeros and NaN stay as they are.
-#include "ir/ops/pointwise.h"
+// sign: y = 1, -1 or x itself for x > 0, x < 0 and x = 0 (of either sign) or NaN.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-Value evaluate_sign(const EvalContext& c) {
-  return map_unary(c, []<class T>(T x) {
-    if constexpr (std::is_floating_point_v<T>) {
-      return x > 0 ? 1.0 : x < 0 ? -1.0 : x;
-    } else {
-      return static_cast<T>(x > T{} ? 1 : x == T{} ? 0 : -1);
-    }
-  });
-}
+struct Sign {
+  template <class T>
+  T operator()(T x) const {
+    if (x > T{0}) return T{1};
+    return x < T{0} ? static_cast<T>(-1) : x;
+  }
+};
 
 }  // namespace
 
-const OpDef sign = {.name = "sign",
-                    .documentation = "y = -1, 0 or 1; zeros and NaN stay as they are.",
-                    .min_operands = 1,
-                    .max_operands = 1,
-                    .default_attrs = {},
-                    .infer = infer_same_number,
-                    .evaluate = evaluate_sign};
+const OpDef sign = {
+    .name = "sign",
+    .documentation = "1 for positive, -1 for negative numbers; zero and NaN stay what they are.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kNumeric>,
+    .evaluate = evaluate_unary<kNumeric, Sign>,
+};
 
 }  // namespace backcast::ops

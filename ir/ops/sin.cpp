@@ -1,20 +1,23 @@
-// sin: y = sin(x).
-#include "ir/ops/pointwise.h"
+// sin: y = sin x, x in radians; NaN for infinities.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-double function(double x) { return std::sin(x); }
-Value evaluate_sin(const EvalContext& c) { return map_float<function>(c); }
+struct Sin {
+  double operator()(double x) const { return std::sin(x); }
+};
 
 }  // namespace
 
-const OpDef sin = {.name = "sin",
-                   .documentation = "y = sin(x).",
-                   .min_operands = 1,
-                   .max_operands = 1,
-                   .default_attrs = {},
-                   .infer = infer_same_float,
-                   .evaluate = evaluate_sin};
+const OpDef sin = {
+    .name = "sin",
+    .documentation = "The sine of an angle in radians.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kFloat>,
+    .evaluate = evaluate_unary<kFloat, Sin>,
+};
 
 }  // namespace backcast::ops

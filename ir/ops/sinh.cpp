@@ -1,20 +1,23 @@
-// sinh: y = sinh(x).
-#include "ir/ops/pointwise.h"
+// sinh: y = (eˣ - e⁻ˣ) / 2.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-double function(double x) { return std::sinh(x); }
-Value evaluate_sinh(const EvalContext& c) { return map_float<function>(c); }
+struct Sinh {
+  double operator()(double x) const { return std::sinh(x); }
+};
 
 }  // namespace
 
-const OpDef sinh = {.name = "sinh",
-                    .documentation = "y = sinh(x).",
-                    .min_operands = 1,
-                    .max_operands = 1,
-                    .default_attrs = {},
-                    .infer = infer_same_float,
-                    .evaluate = evaluate_sinh};
+const OpDef sinh = {
+    .name = "sinh",
+    .documentation = "The hyperbolic sine.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kFloat>,
+    .evaluate = evaluate_unary<kFloat, Sinh>,
+};
 
 }  // namespace backcast::ops

@@ -1,20 +1,23 @@
-// sqrt: y = √x, NaN for x < 0.
-#include "ir/ops/pointwise.h"
+// sqrt: y = √x, NaN for negative x.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-double function(double x) { return std::sqrt(x); }
-Value evaluate_sqrt(const EvalContext& c) { return map_float<function>(c); }
+struct Sqrt {
+  double operator()(double x) const { return std::sqrt(x); }
+};
 
 }  // namespace
 
-const OpDef sqrt = {.name = "sqrt",
-                    .documentation = "y = √x, NaN for x < 0.",
-                    .min_operands = 1,
-                    .max_operands = 1,
-                    .default_attrs = {},
-                    .infer = infer_same_float,
-                    .evaluate = evaluate_sqrt};
+const OpDef sqrt = {
+    .name = "sqrt",
+    .documentation = "The square root; NaN for negative numbers.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kFloat>,
+    .evaluate = evaluate_unary<kFloat, Sqrt>,
+};
 
 }  // namespace backcast::ops

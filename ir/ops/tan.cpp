@@ -1,20 +1,23 @@
-// tan: y = tan(x).
-#include "ir/ops/pointwise.h"
+// tan: y = tan x, x in radians; NaN for infinities.
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-double function(double x) { return std::tan(x); }
-Value evaluate_tan(const EvalContext& c) { return map_float<function>(c); }
+struct Tan {
+  double operator()(double x) const { return std::tan(x); }
+};
 
 }  // namespace
 
-const OpDef tan = {.name = "tan",
-                   .documentation = "y = tan(x).",
-                   .min_operands = 1,
-                   .max_operands = 1,
-                   .default_attrs = {},
-                   .infer = infer_same_float,
-                   .evaluate = evaluate_tan};
+const OpDef tan = {
+    .name = "tan",
+    .documentation = "The tangent of an angle in radians.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kFloat>,
+    .evaluate = evaluate_unary<kFloat, Tan>,
+};
 
 }  // namespace backcast::ops

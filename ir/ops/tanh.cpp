@@ -1,20 +1,23 @@
-// tanh: y = tanh(x).
-#include "ir/ops/pointwise.h"
+// tanh: y = (eˣ - e⁻ˣ) / (eˣ + e⁻ˣ).
+#include "ir/ops/elementwise.h"
 
 namespace backcast::ops {
 namespace {
 
-double function(double x) { return std::tanh(x); }
-Value evaluate_tanh(const EvalContext& c) { return map_float<function>(c); }
+struct Tanh {
+  double operator()(double x) const { return std::tanh(x); }
+};
 
 }  // namespace
 
-const OpDef tanh = {.name = "tanh",
-                    .documentation = "y = tanh(x).",
-                    .min_operands = 1,
-                    .max_operands = 1,
-                    .default_attrs = {},
-                    .infer = infer_same_float,
-                    .evaluate = evaluate_tanh};
+const OpDef tanh = {
+    .name = "tanh",
+    .documentation = "The hyperbolic tangent.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .default_attrs = {},
+    .infer = infer_unary<kFloat>,
+    .evaluate = evaluate_unary<kFloat, Tanh>,
+};
 
 }  // namespace backcast::ops
