@@ -71,22 +71,20 @@ ExprParser::Parsed ExprParser::prefix(int nesting) {
   check_nesting(nesting);
   const Token at = in_.peek();
   if (at.kind == TokenKind::number) return number(false);
-  if (in_.next_is("-")) {
-    const bool constant =
-        in_.peek(1).kind == TokenKind::number || in_.next_is("inf", 1) || in_.next_is("nan", 1);
-    in_.take();
-    if (constant) return number(true);
-  }
   if (in_.accept("(")) {
     Parsed inner = operation(0, nesting + 1);
     in_.expect(")");
     return inner;
   }
-  if (at.spelling == "-" || in_.next_is("~")) {
-    if (at.spelling == "~") in_.take();
+  if (in_.next_is("-") || in_.next_is("~")) {
+    in_.take();
+    const bool minus = at.spelling == "-";
+    const bool constant =
+        in_.peek().kind == TokenKind::number || in_.next_is("inf") || in_.next_is("nan");
+    if (minus && constant) return number(true);
     const Parsed operand = prefix(nesting + 1);
-    const Op op = at.spelling == "-" ? Op::neg : Op::bit_not;
-    ExprNode node = {.kind = ExprKind::unary, .op = op, .args = {operand.expr}};
+    ExprNode node = {
+        .kind = ExprKind::unary, .op = minus ? Op::neg : Op::bit_not, .args = {operand.expr}};
     node.type = result_type(node);
     return make(std::move(node), at, operand.depth + 1);
   }

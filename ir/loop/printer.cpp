@@ -128,8 +128,9 @@ std::string param_text(const BufferParam& param) {
   return text;
 }
 
+/// A literal without bytes and extents is none at all: a scalar has bytes.
 bool has_data(const Literal& literal) {
-  return !literal.bytes().empty() || literal.element_count() == 0;
+  return !literal.bytes().empty() || !literal.shape().empty();
 }
 
 bool is_inline(const Literal& literal) { return literal.element_count() <= kMaxInlineElements; }

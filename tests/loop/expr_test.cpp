@@ -1,0 +1,80 @@
+// Light folding in the constructors of expressions.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ir/graph/error.h"
+#include "ir/loop/text.h"
+
+namespace backcast::loop {
+namespace {
+
+const Expr i = var("i");
+const Expr x = var("x", {Scalar::f32});
+
+TEST(Expr, FoldsIndexArithmetic) {
+  EXPECT_EQ(print(i + Expr(0)), "i");
+  EXPECT_EQ(print(Expr(0) + i), "i");
+  EXPECT_EQ(print(i * Expr(1)), "i");
+  EXPECT_EQ(print(Expr(3) * i), "i*3");
+  EXPECT_TRUE(is_constant(i * Expr(0), 0));
+  EXPECT_EQ(print((i + Expr(3)) + Expr(4)), "i + 7");
+  EXPECT_EQ(print((i * Expr(3)) * Expr(4)), "i*12");
+  EXPECT_TRUE(is_constant(floor_div(Expr(-7), Expr(2)), -4));
+  EXPECT_TRUE(is_constant(floor_mod(Expr(-7), Expr(2)), 1));
+  EXPECT_TRUE(is_constant(Expr(3) < Expr(4), 1));
+}
+
+TEST(Expr, WrapsIntegers) {
+  const Type i8 = {Scalar::i8};
+  EXPECT_TRUE(is_constant(int_constant(i8, 100) + int_constant(i8, 100), -56));
+  EXPECT_TRUE(is_constant(int_constant({Scalar::u8}, 300), 44));
+  const Type u64 = {Scalar::u64};
+  EXPECT_TRUE(is_constant(int_constant(u64, 1) < int_constant(u64, -1), 1));
+  const Expr lowest = int_constant({Scalar::i32}, INT32_MIN);
+  EXPECT_TRUE(is_constant(binary(Op::div, lowest, int_constant({Scalar::i32}, -1)), INT32_MIN));
+  EXPECT_TRUE(is_constant(binary(Op::mul_high, lowest, lowest), 1 << 30));
+}
+
+TEST(Expr, LeavesFloatsAlone) {
+  const Expr zero = constant({Scalar::f32}, 0);
+  EXPECT_EQ(print(x + zero), "x + 0:f32");
+  EXPECT_EQ(print(x * zero), "x*0:f32");
+  EXPECT_EQ(print(zero + zero), "0:f32 + 0:f32");
+}
+
+TEST(Expr, RoundsConstantsToTheirType) {
+  EXPECT_EQ(constant({Scalar::f32}, 0.1)->float_value, static_cast<double>(0.1f));
+  EXPECT_EQ(constant({Scalar::f16}, 1e6)->float_value, HUGE_VAL);
+}
+
+TEST(Expr, BroadcastsScalarOperands) {
+  const Expr v = var("v", {Scalar::f32, 8});
+  EXPECT_EQ(print(v + x), "v + broadcast(x, 8)");
+  EXPECT_EQ(print(v * constant({Scalar::f32}, 2)), "v*2:f32x8");
+  EXPECT_EQ(print(select(var("c", {Scalar::boolean}), v, v)), "select(broadcast(c, 8), v, v)");
+}
+
+TEST(Expr, DecidesConditions) {
+  const Expr yes = int_constant({Scalar::boolean}, 1);
+  const Expr b = var("b", {Scalar::boolean});
+  EXPECT_EQ(print(if_then_else(yes, i, Expr(2))), "i");
+  EXPECT_EQ(print(b && yes), "b");
+  EXPECT_TRUE(is_constant(b && int_constant({Scalar::boolean}, 0), 0));
+}
+
+TEST(Expr, RefusesMixedTypes) {
+  EXPECT_THROW(i + x, InternalError);
+  EXPECT_THROW(unary(Op::sqrt, i), InternalError);
+  EXPECT_THROW(load({Scalar::f32}, "b", x), InternalError);
+  EXPECT_THROW(floor_div(x, x), InternalError);
+}
+
+TEST(Expr, ComparesByStructure) {
+  EXPECT_TRUE(equal(x + x, var("x", {Scalar::f32}) + var("x", {Scalar::f32})));
+  EXPECT_FALSE(equal(x, var("x", {Scalar::f64})));
+  EXPECT_FALSE(equal(constant({Scalar::f32}, 0.0), constant({Scalar::f32}, -0.0)));
+}
+
+}  // namespace
+}  // namespace backcast::loop
