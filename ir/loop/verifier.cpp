@@ -10,6 +10,10 @@
 namespace backcast::loop {
 namespace {
 
+/// Legalised kernels see half floats as the u16 they are stored in.
+Scalar bit_pattern(Scalar s) { return s == Scalar::f16 || s == Scalar::bf16 ? Scalar::u16 : s; }
+
+
 Dim count_of(const Dims& shape) {
   Dim count = 1;
   for (const Dim& extent : shape) count = count * extent;
@@ -138,7 +142,7 @@ class ProgramChecker {
     for (size_t i = 0; i < step.buffers.size(); ++i) {
       const BufferParam& param = kernel.buffers[i];
       const Buffer& argument = buffer(step.buffers[i]);
-      if (scalar_of(argument.element) != param.element) {
+      if (bit_pattern(scalar_of(argument.element)) != bit_pattern(param.element)) {
         fail(where + ": " + argument.name + " has another element type than " + param.name);
       }
       if (differ(count_of(param.shape).substitute(sizes), count_of(argument.shape))) {

@@ -10,6 +10,16 @@ using loop::Expr;
 using loop::ExprKind;
 using loop::ExprNode;
 
+namespace {
+
+bool reads_memory(const Expr& e) {
+  bool found = false;
+  loop::visit(e, [&](const Expr& n) { found = found || n->kind == ExprKind::access; });
+  return found;
+}
+
+}  // namespace
+
 Expr Vectorizer::index(const Expr& flat) const {
   // An index that depends on the axis in another way than +1 per lane: one index per lane.
   return loop::rewrite(flat, [&](const Expr& e) -> Expr {
@@ -28,6 +38,20 @@ Expr Vectorizer::read(const Expr& flat, const std::string& buffer, loop::Type ty
     return loop::load(type.with_lanes(lanes), buffer, loop::substitute(flat, {{axis, base}}));
   }
   return loop::load(type.with_lanes(lanes), buffer, index(flat));
+}
+
+Expr Vectorizer::read_indirect(const Expr& flat, const std::string& buffer, loop::Type type,
+                               const Bindings& place) const {
+  // Running an index binds the axis as well: what comes back is final.
+  Vectorizer first_lane = *this;
+  first_lane.lanes = 1;
+  std::optional<int64_t> step = axis.empty() ? 0 : coefficient(flat, axis);
+  if (lanes == 1 || (step && *step == 0)) {
+    return loop::load(type, buffer, first_lane.run(flat, place));
+  }
+  bool contiguous = step && *step == 1;
+  return loop::load(type.with_lanes(lanes), buffer,
+                    contiguous ? first_lane.run(flat, place) : run(flat, place));
 }
 
 Expr Vectorizer::store_index(const Expr& flat) const {
@@ -55,20 +79,9 @@ Expr Vectorizer::run(const Expr& e, const Bindings& place) const {
       if (is_packed(node.name)) return packed_load(node.name, node.type, place);
       const loop::BufferParam* param = kernel->find(node.name);
       BC_CHECK(param, "no buffer {}", node.name);
-      // Indices may themselves be loaded (gather): these loads stay scalar, or become lanes.
-      std::vector<Expr> indices;
-      bool indirect = false;
-      for (const Expr& i : node.args) {
-        bool loads = false;
-        loop::visit(i, [&](const Expr& n) { loads = loads || n->kind == ExprKind::access; });
-        indirect = indirect || loads;
-        indices.push_back(loads ? run(i, place) : loop::substitute(i, place));
-      }
-      Expr flat = loop::flat_index(param->shape, indices);
-      if (indirect && lanes > 1 && flat.type().lanes > 1) {
-        return loop::load(node.type.with_lanes(lanes), node.name, index(flat));
-      }
-      return read(flat, node.name, node.type);
+      Expr flat = loop::flat_index(param->shape, node.args);
+      if (reads_memory(flat)) return read_indirect(flat, node.name, node.type, place);
+      return read(loop::substitute(flat, place), node.name, node.type);
     }
     default:
       break;

@@ -34,6 +34,9 @@ struct Vectorizer {
 
  private:
   loop::Expr read(const loop::Expr& flat, const std::string& buffer, loop::Type type) const;
+  /// A read whose index is itself read from memory.
+  loop::Expr read_indirect(const loop::Expr& flat, const std::string& buffer, loop::Type type,
+                           const Bindings& place) const;
   loop::Expr index(const loop::Expr& flat) const;
 };
 

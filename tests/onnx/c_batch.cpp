@@ -82,10 +82,10 @@ std::vector<std::vector<CaseResult>> run_c_batch(const std::vector<const NodeCas
   files["Makefile"] =
       makefile +
       fmt::format(
-          "\n%.o: %.c\n\tcc -std=c11 -O1 -fPIC -Wall -Wextra -Wconversion -Wdouble-promotion "
+          "\n%.o: %.c\n\t{} -std=c11 -O0 -fPIC -Wall -Wextra -Wconversion -Wdouble-promotion "
           "-pedantic "
           "-Werror {} -c $< -o $@\nbatch.so: $(OBJECTS)\n\tcc -shared $(OBJECTS) -o $@\n",
-          target.compiler_flags);
+          program_exists("ccache") ? "ccache cc" : "cc", target.compiler_flags);
   write_files(folder, files);
   SubprocessResult made = run_subprocess({"make", "-s", "-k", "-j2"}, folder, 1200);
   // Cases that do not compile are reported; the others still run.
