@@ -64,6 +64,12 @@ Ints NodeContext::ints(size_t i) const {
   return result;
 }
 
+Dim NodeContext::dim(size_t i) const {
+  const Dims all = dims(i);
+  if (all.size() != 1) fail(fmt::format("input {} has to hold one number", i));
+  return all[0];
+}
+
 std::optional<double> NodeContext::known_number(size_t i) const {
   if (!has(i)) return std::nullopt;
   const std::optional<Literal> literal = known_literal(i);

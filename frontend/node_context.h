@@ -59,6 +59,8 @@ class NodeContext {
   /// The same, or a CompileError that asks for a constant.
   Dims dims(size_t i) const;
   Ints ints(size_t i) const;
+  /// The one element of an integer input, or a CompileError.
+  Dim dim(size_t i) const;
   /// The value when it is one number, known at import time.
   std::optional<double> known_number(size_t i) const;
   const SymbolRanges& ranges() const { return services_.module.symbols; }

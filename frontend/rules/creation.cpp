@@ -127,7 +127,7 @@ void one_hot(NodeContext& n) {
   if (!depth && declared && static_cast<int64_t>(declared->size()) == rank + 1) {
     depth = (*declared)[static_cast<size_t>(axis)];
   }
-  if (!depth) depth = n.dims(1).at(0);
+  if (!depth) depth = n.dim(1);
   if (!(n.shape(2) == Shape{Dim(2)})) n.fail("input 2 has to hold two values, off and on");
   Shape shape = n.shape(0);
   shape.insert(shape.begin() + axis, *depth);
@@ -149,7 +149,7 @@ void cosine_window(NodeContext& n, double a0, double a1, double a2) {
   const std::optional<Shape> declared = n.declared(0);
   if (known && known->size() == 1) size = (*known)[0];
   if (!size && declared && declared->size() == 1) size = (*declared)[0];
-  if (!size) size = n.dims(0).at(0);
+  if (!size) size = n.dim(0);
   if (size->range(n.ranges()).min < 0) n.fail("the size is negative");
   const Dim period = n.attr_int("periodic", 1) != 0 ? *size : *size - 1;
   const ValueId i = n.e.cast(n.e.iota(ElementType::i64, {*size}, 0), ElementType::f64);

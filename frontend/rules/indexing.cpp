@@ -136,7 +136,7 @@ void top_k(NodeContext& n) {
       k = (*declared)[static_cast<size_t>(axis)];
     }
   }
-  if (!k) k = n.dims(1).at(0);
+  if (!k) k = n.dim(1);
   const ValueId best = n.e.emit(ops::top_k, {n.input(0)},
                                 TopKAttrs{*k, axis, n.attr_int("largest", 1) != 0});
   if (n.wants(0)) n.set(0, n.e.get(best, 0));

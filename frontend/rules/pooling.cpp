@@ -195,6 +195,7 @@ void global_lp_pool(NodeContext& n) {
 /// Scatters each value to the flat position that MaxPool found it at.
 void max_unpool(NodeContext& n) {
   const Shape input = n.shape(0);
+  if (input.size() < 3) n.fail("needs an input of rank 3 or more");
   Shape output;
   if (n.has(2)) {
     output = n.dims(2);

@@ -66,6 +66,9 @@ ValueId element_of(NodeContext& n, ValueId vector, int64_t i) {
 /// For each of `rank` axes the entry of `values` that belongs to it, or `fallback`; as i64[rank].
 ValueId spread_over_axes(NodeContext& n, ValueId values, ValueId axes, int64_t rank,
                          double fallback) {
+  if (n.e.rank(values) != 1 || n.e.shape(axes) != n.e.shape(values)) {
+    n.fail("the amounts and the axes have to be vectors of equal length");
+  }
   const ValueId wrapped = n.e.wrap_negative(n.e.cast(axes, ElementType::i64), rank);
   const Shape matrix = {n.e.extent(axes, 0), Dim(rank)};
   const ValueId column = n.e.iota(ElementType::i64, matrix, 1);
@@ -83,9 +86,8 @@ ValueId slice_run_time(NodeContext& n, const Shape& to) {
   const int64_t rank = n.rank(0);
   if (static_cast<int64_t>(to.size()) != rank) n.fail("the declared output has another rank");
   if (n.rank(1) != 1) n.fail("starts have to be a vector");
-  const ValueId axes = n.has(3) ? n.input(3) : n.e.constant(Literal::from_ints(
-                                                   {n.shape(1)[0].constant()},
-                                                   counting(n.shape(1)[0].constant())));
+  const ValueId axes =
+      n.has(3) ? n.input(3) : n.e.iota(ElementType::i64, n.shape(1), 0);
   const ValueId starts = spread_over_axes(n, n.input(1), axes, rank, 0);
   ValueId steps = n.e.filled({ElementType::i64, {Dim(rank)}}, 1);
   if (n.has(4)) steps = spread_over_axes(n, n.input(4), axes, rank, 1);
