@@ -12,8 +12,8 @@ namespace backcast {
 Dim broadcast_extent(const Dim& a, const Dim& b) {
   if (a == b || b == Dim(1)) return a;
   if (a == Dim(1)) return b;
-  throw CompileError(fmt::format("extents {} and {} cannot be broadcast together", a.to_string(),
-                                 b.to_string()));
+  throw CompileError(
+      fmt::format("extents {} and {} cannot be broadcast together", a.to_string(), b.to_string()));
 }
 
 Shape broadcast_shapes(const Shape& a, const Shape& b) {
@@ -25,8 +25,8 @@ Shape broadcast_shapes(const Shape& a, const Shape& b) {
     try {
       result[offset + i] = broadcast_extent(longer[offset + i], shorter[i]);
     } catch (const CompileError&) {
-      throw CompileError(fmt::format("shapes {} and {} cannot be broadcast together", to_string(a),
-                                     to_string(b)));
+      throw CompileError(
+          fmt::format("shapes {} and {} cannot be broadcast together", to_string(a), to_string(b)));
     }
   }
   return result;
@@ -236,8 +236,7 @@ ValueId Emitter::arg_reduce(Reduction kind, ValueId x, int64_t axis, bool last, 
   return keepdims ? keep_axes(found, before, {axis}) : found;
 }
 
-ValueId Emitter::cumulative(Reduction kind, ValueId x, int64_t axis, bool exclusive,
-                            bool reverse) {
+ValueId Emitter::cumulative(Reduction kind, ValueId x, int64_t axis, bool exclusive, bool reverse) {
   return emit(ops::cumulative, {x}, CumulativeAttrs{kind, axis, exclusive, reverse});
 }
 

@@ -38,13 +38,13 @@ class Emitter {
   // Constants.
   ValueId constant(const Literal& value) { return builder_.constant(value); }
   ValueId scalar(ElementType element, double value) { return builder_.scalar(element, value); }
-  ValueId integer(int64_t value);                             // i64, rank 0
-  ValueId filled(const TensorType& type, double value);       // a scalar, broadcast
-  ValueId like(ValueId x, double value);                      // of x's type
+  ValueId integer(int64_t value);                        // i64, rank 0
+  ValueId filled(const TensorType& type, double value);  // a scalar, broadcast
+  ValueId like(ValueId x, double value);                 // of x's type
   ValueId iota(ElementType element, Shape shape, int64_t axis);
-  ValueId dimension(const Dim& value);                        // i64, rank 0
-  ValueId index_vector(const Dims& values);                   // i64[n]
-  ValueId lowest(const TensorType& type);                     // -inf or the lowest integer
+  ValueId dimension(const Dim& value);       // i64, rank 0
+  ValueId index_vector(const Dims& values);  // i64[n]
+  ValueId lowest(const TensorType& type);    // -inf or the lowest integer
   ValueId highest(const TensorType& type);
 
   // Elementwise, with broadcasting. Element types have to agree.

@@ -10,8 +10,8 @@
 namespace backcast {
 namespace {
 
-constexpr int kMaxDepth = 32;               // of functions within functions
-constexpr int64_t kMaxNodes = 1000000;      // after inlining
+constexpr int kMaxDepth = 32;           // of functions within functions
+constexpr int64_t kMaxNodes = 1000000;  // after inlining
 constexpr size_t kMaxComplaints = 100;
 
 /// Leaves out the nodes and functions that the result does not need.
@@ -91,8 +91,8 @@ GraphImporter::Entry* GraphImporter::find(Scope& scope, const std::string& name)
 void GraphImporter::define(Scope& scope, const std::string& name, Entry entry,
                            const std::string& where) {
   if (!scope.values.emplace(name, std::move(entry)).second) {
-    complain(fmt::format("{}: the name \"{}\" is defined twice; every value needs a name of its own",
-                         where, name));
+    complain(fmt::format(
+        "{}: the name \"{}\" is defined twice; every value needs a name of its own", where, name));
   }
 }
 
@@ -120,9 +120,9 @@ void GraphImporter::add_inputs(Scope& scope) {
     try {
       if (input.name.empty()) throw CompileError("an input of the model has no name");
       if (input.kind != OnnxValueInfo::Kind::tensor) {
-        throw CompileError(fmt::format("{} is {}; only tensors are supported", where,
-                                       input.kind_name.empty() ? "of no declared type"
-                                                               : "of type " + input.kind_name));
+        throw CompileError(fmt::format(
+            "{} is {}; only tensors are supported", where,
+            input.kind_name.empty() ? "of no declared type" : "of type " + input.kind_name));
       }
       const std::optional<ElementType> element = element_type_of(input.element_type);
       if (!element) {
@@ -164,9 +164,10 @@ void GraphImporter::add_initializers(const OnnxGraph& graph, Scope& scope) {
   }
   for (const std::string& name : graph.sparse_initializers) {
     Entry entry;
-    entry.error = fmt::format("initializer \"{}\" is sparse, which is not supported; store it "
-                              "as a dense tensor",
-                              name);
+    entry.error = fmt::format(
+        "initializer \"{}\" is sparse, which is not supported; store it "
+        "as a dense tensor",
+        name);
     define(scope, name, std::move(entry), "sparse initializer");
   }
 }
@@ -234,8 +235,7 @@ std::vector<ValueId> GraphImporter::node_inputs(const OnnxNode& node, const Loc&
   return result;
 }
 
-std::vector<ValueId> GraphImporter::apply_rule(const OnnxNode& node, const Loc& loc,
-                                               Scope& scope) {
+std::vector<ValueId> GraphImporter::apply_rule(const OnnxNode& node, const Loc& loc, Scope& scope) {
   const std::map<std::string, int64_t>::const_iterator opset = scope.opsets.find(node.domain);
   const std::string domain =
       node.domain.empty() ? "" : fmt::format(" of domain \"{}\"", node.domain);
@@ -248,26 +248,24 @@ std::vector<ValueId> GraphImporter::apply_rule(const OnnxNode& node, const Loc& 
                                         node.op_type, domain, opset->second,
                                         is_known_operator(node.domain, node.op_type)
                                             ? "; other opsets of it are"
-                                            : ""));
+                                            : "; `backcast inspect --operators` lists what is"));
   }
   check_attributes(*rule, node, loc);
   const std::vector<ValueId> inputs = node_inputs(node, loc, scope);
   const int64_t count = static_cast<int64_t>(inputs.size());
   if (count < rule->min_inputs || (rule->max_inputs >= 0 && count > rule->max_inputs)) {
-    throw CompileError(
-        loc, fmt::format("has {} inputs and takes {}{}", count, rule->min_inputs,
-                         rule->max_inputs < 0                  ? " or more"
-                         : rule->max_inputs > rule->min_inputs ? fmt::format(" to {}",
-                                                                             rule->max_inputs)
-                                                               : ""));
+    throw CompileError(loc, fmt::format("has {} inputs and takes {}{}", count, rule->min_inputs,
+                                        rule->max_inputs < 0 ? " or more"
+                                        : rule->max_inputs > rule->min_inputs
+                                            ? fmt::format(" to {}", rule->max_inputs)
+                                            : ""));
   }
-  ImportServices services{
-      result_.module,
-      builder_,
-      known_,
-      [&](const std::string& name) { return declared_shape(scope, name); },
-      [&](const OnnxTensor& tensor) { return to_literal(tensor, model_dir_); },
-      composites_};
+  ImportServices services{result_.module,
+                          builder_,
+                          known_,
+                          [&](const std::string& name) { return declared_shape(scope, name); },
+                          [&](const OnnxTensor& tensor) { return to_literal(tensor, model_dir_); },
+                          composites_};
   NodeContext context(services, node, loc, opset->second, inputs);
   builder_.set_loc(loc);
   rule->import(context);
@@ -302,8 +300,8 @@ std::vector<ValueId> GraphImporter::inline_function(const OnnxFunction& function
     nodes.push_back(with_attributes(n, node));
     // A parameter without an argument is an absent input of the nodes that use it.
     for (std::string& name : nodes.back().inputs) {
-      const bool is_parameter = std::find(function.inputs.begin(), function.inputs.end(), name) !=
-                                function.inputs.end();
+      const bool is_parameter =
+          std::find(function.inputs.begin(), function.inputs.end(), name) != function.inputs.end();
       if (is_parameter && inner.values.count(name) == 0) name.clear();
     }
   }
@@ -365,13 +363,12 @@ void GraphImporter::import_node(const OnnxNode& node, const Loc& loc, Scope& sco
   std::vector<ValueId> outputs;
   try {
     outputs = function ? inline_function(*function, node, loc, scope)
-              : node.op_type == "If" && node.domain.empty()
-                  ? inline_branch(node, loc, scope)
-                  : apply_rule(node, loc, scope);
+              : node.op_type == "If" && node.domain.empty() ? inline_branch(node, loc, scope)
+                                                            : apply_rule(node, loc, scope);
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       if (node.outputs[k].empty() || outputs[k].valid()) continue;
-      throw CompileError(loc, fmt::format("output {} (\"{}\") is not supported", k,
-                                          node.outputs[k]));
+      throw CompileError(loc,
+                         fmt::format("output {} (\"{}\") is not supported", k, node.outputs[k]));
     }
   } catch (const CompileError& error) {
     const std::string message = error.what();
@@ -393,7 +390,8 @@ void GraphImporter::import_nodes(const std::vector<OnnxNode>& nodes, Scope& scop
   for (size_t i = 0; i < nodes.size(); ++i) {
     const OnnxNode& node = nodes[i];
     Loc loc;
-    loc.node = scope.prefix + (node.name.empty() ? fmt::format("{}_{}", node.op_type, i) : node.name);
+    loc.node =
+        scope.prefix + (node.name.empty() ? fmt::format("{}_{}", node.op_type, i) : node.name);
     loc.op_type = node.op_type;
     import_node(node, loc, scope);
   }

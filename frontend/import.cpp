@@ -18,8 +18,7 @@ ImportedModel import_model_bytes(std::string_view bytes, const std::string& mode
 ImportedModel import_model(const std::string& path, const ImportOptions& options) {
   const OnnxModel model = [&] {
     const MappedFile file = map_file(path);
-    return parse_model_proto(
-        {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()});
+    return parse_model_proto({reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()});
   }();
   const std::filesystem::path dir = std::filesystem::path(path).parent_path();
   return GraphImporter(model, dir.empty() ? "." : dir, options).run();

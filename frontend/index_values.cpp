@@ -61,8 +61,8 @@ std::optional<Literal> literal_of(const Dims& dims, const TensorType& type) {
 int moved_operands(const OpDef* op) {
   if (op == &ops::concat) return -1;
   if (op == &ops::pad) return 2;
-  if (op == &ops::reshape || op == &ops::transpose || op == &ops::slice ||
-      op == &ops::broadcast || op == &ops::reverse || op == &ops::gather) {
+  if (op == &ops::reshape || op == &ops::transpose || op == &ops::slice || op == &ops::broadcast ||
+      op == &ops::reverse || op == &ops::gather) {
     return 1;
   }
   return 0;
@@ -112,7 +112,7 @@ IndexValues::Known IndexValues::compute(const Node& node) const {
     all_literal = all_literal && of(operand).literal;
   }
   try {
-    Known result = all_literal                   ? fold(node)
+    Known result = all_literal                    ? fold(node)
                    : moved_operands(node.op) != 0 ? move_elements(node)
                                                   : arithmetic(node);
     if (result.dims && !result.literal) {

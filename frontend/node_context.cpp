@@ -47,9 +47,10 @@ std::optional<Ints> NodeContext::known_ints(size_t i) const { return known_ints_
 Dims NodeContext::dims(size_t i) const {
   const std::optional<Dims> known = known_dims(i);
   if (known) return *known;
-  fail(fmt::format("input {} (\"{}\") depends on data that is only known at run time; make it an "
-                   "initializer or compute it from shapes",
-                   i, input_name(i)));
+  fail(
+      fmt::format("input {} (\"{}\") depends on data that is only known at run time; make it an "
+                  "initializer or compute it from shapes",
+                  i, input_name(i)));
 }
 
 Ints NodeContext::ints(size_t i) const {

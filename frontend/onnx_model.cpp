@@ -7,11 +7,12 @@ namespace backcast {
 
 std::string onnx_type_name(int64_t data_type) {
   static constexpr std::string_view kNames[] = {
-      "undefined", "float",      "uint8",        "int8",       "uint16",         "int16",
-      "int32",     "int64",      "string",       "bool",       "float16",        "double",
-      "uint32",    "uint64",     "complex64",    "complex128", "bfloat16",       "float8e4m3fn",
-      "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4", "int4",         "float4e2m1",
-      "float8e8m0", "uint2",     "int2"};
+      "undefined",      "float",    "uint8",        "int8",           "uint16",
+      "int16",          "int32",    "int64",        "string",         "bool",
+      "float16",        "double",   "uint32",       "uint64",         "complex64",
+      "complex128",     "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
+      "float8e5m2fnuz", "uint4",    "int4",         "float4e2m1",     "float8e8m0",
+      "uint2",          "int2"};
   if (data_type >= 0 && data_type < static_cast<int64_t>(std::size(kNames))) {
     return std::string(kNames[data_type]);
   }
@@ -19,9 +20,9 @@ std::string onnx_type_name(int64_t data_type) {
 }
 
 std::string_view kind_name(OnnxAttribute::Kind kind) {
-  static constexpr std::string_view kNames[] = {
-      "undefined", "float",  "int",  "string",  "tensor",
-      "graph",     "floats", "ints", "strings", "of another kind"};
+  static constexpr std::string_view kNames[] = {"undefined", "float",          "int",    "string",
+                                                "tensor",    "graph",          "floats", "ints",
+                                                "strings",   "of another kind"};
   return kNames[static_cast<size_t>(kind)];
 }
 

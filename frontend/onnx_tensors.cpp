@@ -33,9 +33,8 @@ int64_t count_elements(const OnnxTensor& tensor) {
   if (empty) return 0;
   // Sixteen bytes per element at most.
   if (overflow || count > INT64_MAX / 16) {
-    throw CompileError(
-        fmt::format("tensor \"{}\" has more elements than fit in memory; the file is damaged",
-                    tensor.name));
+    throw CompileError(fmt::format(
+        "tensor \"{}\" has more elements than fit in memory; the file is damaged", tensor.name));
   }
   return count;
 }
@@ -119,8 +118,9 @@ int64_t external_number(const OnnxTensor& tensor, const char* key, int64_t fallb
   const std::from_chars_result read =
       std::from_chars(text.data(), text.data() + text.size(), value);
   if (read.ec != std::errc() || read.ptr != text.data() + text.size() || value < 0) {
-    throw CompileError(fmt::format("tensor \"{}\": external data has the {} \"{}\", which is no size",
-                                   tensor.name, key, text));
+    throw CompileError(
+        fmt::format("tensor \"{}\": external data has the {} \"{}\", which is no size", tensor.name,
+                    key, text));
   }
   return value;
 }
@@ -130,8 +130,7 @@ fs::path external_path(const OnnxTensor& tensor, const fs::path& model_dir) {
   const std::map<std::string, std::string>::const_iterator found =
       tensor.external_data.find("location");
   if (found == tensor.external_data.end() || found->second.empty()) {
-    throw CompileError(
-        fmt::format("tensor \"{}\": external data without a location", tensor.name));
+    throw CompileError(fmt::format("tensor \"{}\": external data without a location", tensor.name));
   }
   const fs::path relative(found->second);
   bool leaves = relative.is_absolute() || found->second.find('\0') != std::string::npos;
@@ -146,8 +145,10 @@ fs::path external_path(const OnnxTensor& tensor, const fs::path& model_dir) {
   const fs::path root = fs::canonical(model_dir, error);
   const fs::path file = error ? fs::path() : fs::canonical(root / relative, error);
   if (error) {
-    throw CompileError(fmt::format("tensor \"{}\": cannot open the external data file \"{}\": {}",
-                                   tensor.name, found->second, error.message()));
+    throw CompileError(
+        fmt::format("tensor \"{}\": cannot open the external data file \"{}\": {}; "
+                    "it has to lie beside the model",
+                    tensor.name, found->second, error.message()));
   }
   const std::pair<fs::path::iterator, fs::path::iterator> difference =
       std::mismatch(root.begin(), root.end(), file.begin(), file.end());
@@ -172,10 +173,9 @@ Literal from_external(const OnnxTensor& tensor, ElementType element, const fs::p
         "which has {} bytes",
         tensor.name, offset, length, size));
   }
-  return from_bytes(
-      tensor, element,
-      file.bytes.subspan(static_cast<size_t>(offset), static_cast<size_t>(length)), file.owner,
-      count);
+  return from_bytes(tensor, element,
+                    file.bytes.subspan(static_cast<size_t>(offset), static_cast<size_t>(length)),
+                    file.owner, count);
 }
 
 }  // namespace
@@ -223,7 +223,7 @@ int64_t onnx_data_type_of(ElementType element) {
 Literal to_literal(const OnnxTensor& tensor, const fs::path& model_dir) {
   const std::optional<ElementType> element = element_type_of(tensor.data_type);
   if (!element) {
-    throw CompileError(fmt::format("tensor \"{}\" has the element type {}, which is not supported",
+    throw CompileError(fmt::format("tensor \"{}\" has {} elements, which are not supported",
                                    tensor.name, onnx_type_name(tensor.data_type)));
   }
   const int64_t count = count_elements(tensor);
@@ -253,9 +253,8 @@ MappedFile map_file(const fs::path& path) {
     throw CompileError(fmt::format("cannot map \"{}\": {}", path.string(), reason));
   }
   return {{static_cast<const std::byte*>(address), size},
-          std::shared_ptr<const void>(address, [size](const void* mapped) {
-            munmap(const_cast<void*>(mapped), size);
-          })};
+          std::shared_ptr<const void>(
+              address, [size](const void* mapped) { munmap(const_cast<void*>(mapped), size); })};
 }
 
 Literal read_tensor_pb(const std::string& path) {

@@ -15,7 +15,8 @@ const std::vector<OperatorRule>& all_rules() {
     for (const std::span<const OperatorRule> family :
          {elementwise_rules(), activation_rules(), reduction_rules(), contraction_rules(),
           convolution_rules(), pooling_rules(), normalization_rules(), shape_rules(),
-          slicing_rules(), creation_rules(), indexing_rules(), loss_rules(), quantization_rules(), attention_rules(), resample_rules(), geometry_rules()}) {
+          slicing_rules(), creation_rules(), indexing_rules(), loss_rules(), quantization_rules(),
+          attention_rules(), resample_rules(), geometry_rules()}) {
       result.insert(result.end(), family.begin(), family.end());
     }
     return result;
@@ -103,12 +104,10 @@ void check_attributes(const OperatorRule& rule, const OnnxNode& node, const Loc&
                                           attribute.name));
     }
     // An empty list may come without a kind.
-    const bool empty_list =
-        attribute.kind == OnnxAttribute::Kind::undefined && is_list(wanted);
+    const bool empty_list = attribute.kind == OnnxAttribute::Kind::undefined && is_list(wanted);
     if (attribute.kind != wanted && !empty_list) {
-      throw CompileError(loc, fmt::format("attribute \"{}\" has to be {} and is {}",
-                                          attribute.name, kind_name(wanted),
-                                          kind_name(attribute.kind)));
+      throw CompileError(loc, fmt::format("attribute \"{}\" has to be {} and is {}", attribute.name,
+                                          kind_name(wanted), kind_name(attribute.kind)));
     }
   }
 }

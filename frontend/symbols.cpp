@@ -11,9 +11,8 @@ namespace {
 
 bool is_name(const std::string& text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0]))) return false;
-  return std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return c < 128 && (std::isalnum(c) || c == '_');
-  });
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return c < 128 && (std::isalnum(c) || c == '_'); });
 }
 
 }  // namespace
@@ -53,8 +52,8 @@ Dim SymbolTable::symbol(const std::string& name) {
     used_options_.insert(name);
     const DimRange range = option->second;
     if (range.min < 0 || range.max < range.min) {
-      throw CompileError(fmt::format("--dim {}={}..{} is no range of extents", name, range.min,
-                                     range.max));
+      throw CompileError(
+          fmt::format("--dim {}={}..{} is no range of extents", name, range.min, range.max));
     }
     value = range.min == range.max ? Dim(range.min) : Dim::symbol(name);
     if (range.min != range.max) ranges_[name] = range;
@@ -71,9 +70,8 @@ Dim SymbolTable::expression(const std::string& text) {
   std::set<std::string> symbols;
   if (parsed) parsed->collect_symbols(symbols);
   const bool is_expression =
-      parsed && std::all_of(symbols.begin(), symbols.end(), [&](const std::string& s) {
-        return plain_names_.count(s) > 0;
-      });
+      parsed && std::all_of(symbols.begin(), symbols.end(),
+                            [&](const std::string& s) { return plain_names_.count(s) > 0; });
   if (is_expression) {
     std::map<std::string, Dim> replacement;
     for (const std::string& name : symbols) replacement[name] = symbol(valid_name(name));
@@ -88,8 +86,8 @@ Dim SymbolTable::expression(const std::string& text) {
 Dim SymbolTable::input_dim(const OnnxDim& dim, const std::string& input, size_t axis) {
   if (dim.value) {
     if (*dim.value < 0) {
-      throw CompileError(fmt::format("input \"{}\": extent {} of axis {} is negative", input,
-                                     *dim.value, axis));
+      throw CompileError(
+          fmt::format("input \"{}\": extent {} of axis {} is negative", input, *dim.value, axis));
     }
     return Dim(*dim.value);
   }
@@ -108,9 +106,9 @@ void SymbolTable::check_options() const {
     if (used_options_.count(name) > 0) continue;
     std::string names;
     for (const auto& [bound, value] : bound_) names += (names.empty() ? "" : ", ") + bound;
-    throw CompileError(fmt::format("--dim {}: the model has no such dimension; {}", name,
-                                   names.empty() ? "all of its dimensions are fixed"
-                                                 : "it has " + names));
+    throw CompileError(
+        fmt::format("--dim {}: the model has no such dimension; {}", name,
+                    names.empty() ? "all of its dimensions are fixed" : "it has " + names));
   }
 }
 

@@ -35,9 +35,9 @@ class SymbolTable {
   Dim expression(const std::string& text);
 
   const ImportOptions& options_;
-  std::set<std::string> plain_names_;    // dim_params that are valid names
-  std::map<std::string, Dim> bound_;     // by name
-  std::map<std::string, Dim> by_text_;   // by dim_param as written
+  std::set<std::string> plain_names_;   // dim_params that are valid names
+  std::map<std::string, Dim> bound_;    // by name
+  std::map<std::string, Dim> by_text_;  // by dim_param as written
   std::set<std::string> used_options_;
   SymbolRanges ranges_;
   std::vector<std::string> notes_;

@@ -13,7 +13,8 @@ constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
 int64_t heads_attribute(const NodeContext& n, const char* name) {
   const int64_t heads = n.attr_int(name, 0);
-  if (heads < 1 || heads > INT32_MAX) n.fail(fmt::format("attribute \"{}\" has to be positive", name));
+  if (heads < 1 || heads > INT32_MAX)
+    n.fail(fmt::format("attribute \"{}\" has to be positive", name));
   return heads;
 }
 
@@ -23,8 +24,7 @@ ValueId split_heads(NodeContext& n, ValueId x, int64_t heads) {
   if (s.size() != 3 || !(Dim::mod(s[2], heads) == Dim(0))) {
     n.fail(fmt::format("shape {} cannot be split into {} heads", to_string(s), heads));
   }
-  const ValueId split =
-      n.e.reshape(x, {s[0], s[1], Dim(heads), Dim::floor_div(s[2], heads)});
+  const ValueId split = n.e.reshape(x, {s[0], s[1], Dim(heads), Dim::floor_div(s[2], heads)});
   return n.e.transpose(split, {0, 2, 1, 3});
 }
 
@@ -75,8 +75,7 @@ ValueId masked(NodeContext& n, ValueId scores, const Dim& past) {
   if (n.attr_int("is_causal", 0) != 0) {
     const Shape matrix = {shape[2], shape[3]};
     const ValueId row = e.add(e.iota(ElementType::i64, matrix, 0), e.dimension(past));
-    const ValueId visible =
-        e.compare(Comparison::le, e.iota(ElementType::i64, matrix, 1), row);
+    const ValueId visible = e.compare(Comparison::le, e.iota(ElementType::i64, matrix, 1), row);
     scores = e.select(visible, scores, nothing);
   }
   if (n.has(6)) {
@@ -115,9 +114,8 @@ void attention(NodeContext& n) {
   v = repeat_heads(n, v, heads);
   const Dim width = e.extent(q, 3);
   if (!n.has_attr("scale") && !width.is_constant()) n.fail("the head size has to be fixed");
-  const double scale =
-      n.has_attr("scale") ? n.attr_float("scale", 1)
-                          : 1 / std::sqrt(static_cast<double>(width.constant()));
+  const double scale = n.has_attr("scale") ? n.attr_float("scale", 1)
+                                           : 1 / std::sqrt(static_cast<double>(width.constant()));
   // Half of the scale goes to either side, which keeps f16 in range.
   const double root = std::sqrt(std::abs(scale));
   const DotGeneralAttrs keys = {{0, 1}, {0, 1}, {3}, {3}}, values = {{0, 1}, {0, 1}, {3}, {2}};
@@ -161,10 +159,10 @@ void rotary_embedding(NodeContext& n) {
   const ValueId cosine = cache(1), sine = cache(2);
   const bool interleaved = n.attr_int("interleaved", 0) != 0;
   const ValueId turned = e.slice_axis(x, 3, 0, rotated);
-  const ValueId a = interleaved ? e.slice_axis(turned, 3, 0, rotated, 2)
-                                : e.slice_axis(turned, 3, 0, half);
-  const ValueId b = interleaved ? e.slice_axis(turned, 3, 1, rotated, 2)
-                                : e.slice_axis(turned, 3, half, rotated);
+  const ValueId a =
+      interleaved ? e.slice_axis(turned, 3, 0, rotated, 2) : e.slice_axis(turned, 3, 0, half);
+  const ValueId b =
+      interleaved ? e.slice_axis(turned, 3, 1, rotated, 2) : e.slice_axis(turned, 3, half, rotated);
   const ValueId real = e.sub(e.mul(a, cosine), e.mul(b, sine));
   const ValueId imaginary = e.add(e.mul(a, sine), e.mul(b, cosine));
   ValueId y;
@@ -207,8 +205,8 @@ void linear_attention(NodeContext& n) {
   ValueId decay, beta;
   if (gated) {
     const bool per_head = n.shape(4).back() == Dim(heads);
-    decay = e.unary(ops::exp, per_head ? split_heads(n, e.cast(n.input(4), f32), heads)
-                                       : unpack(4, heads));
+    decay = e.unary(ops::exp,
+                    per_head ? split_heads(n, e.cast(n.input(4), f32), heads) : unpack(4, heads));
   }
   if (delta) beta = unpack(5, n.shape(5).back() == Dim(1) ? 1 : heads);
   const Shape matrix = {e.extent(q, 0), Dim(heads), width, e.extent(v, 3)};
@@ -240,8 +238,7 @@ void causal_conv_with_state(NodeContext& n) {
   const Shape s = n.shape(0), w = n.shape(1);
   if (!w[2].is_constant() || !s[1].is_constant()) n.fail("channels and kernel have to be fixed");
   const Dim memory = w[2] - 1;
-  const ValueId past =
-      n.has(3) ? n.input(3) : e.filled({n.element(0), {s[0], s[1], memory}}, 0);
+  const ValueId past = n.has(3) ? n.input(3) : e.filled({n.element(0), {s[0], s[1], memory}}, 0);
   const ValueId x = e.concat({past, n.input(0)}, 2);
   ConvAttrs attrs;
   attrs.input_spatial = attrs.kernel_spatial = attrs.output_spatial = {2};

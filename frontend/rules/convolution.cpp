@@ -40,9 +40,7 @@ ValueId add_bias(NodeContext& n, ValueId y, size_t input) {
   return n.e.add(y, n.e.broadcast_in(n.input(input), n.e.shape(y), {1}));
 }
 
-void conv(NodeContext& n) {
-  n.result(add_bias(n, convolve(n, n.input(0), n.input(1)), 2));
-}
+void conv(NodeContext& n) { n.result(add_bias(n, convolve(n, n.input(0), n.input(1)), 2)); }
 
 /// Pads of the forward view, from output_shape, auto_pad or pads.
 void transposed_pads(const NodeContext& n, const Shape& x, const Ints& kernel, const Ints& strides,
@@ -65,22 +63,22 @@ void transposed_pads(const NodeContext& n, const Shape& x, const Ints& kernel, c
     return;
   }
   if (output_shape && output_shape->size() > rank) {
-    output_shape->erase(output_shape->begin(),
-                        output_shape->end() - static_cast<int64_t>(rank));
+    output_shape->erase(output_shape->begin(), output_shape->end() - static_cast<int64_t>(rank));
   }
   if (output_shape && output_shape->size() != rank) {
     n.fail("attribute \"output_shape\" has the wrong number of values");
   }
   for (size_t i = 0; i < rank; ++i) {
     if (!x[i + 2].is_constant()) {
-      n.fail(fmt::format("needs a known input size for auto_pad or output_shape; bind {} with "
-                         "--dim",
-                         x[i + 2].to_string()));
+      n.fail(
+          fmt::format("needs a known input size for auto_pad or output_shape; bind {} with "
+                      "--dim",
+                      x[i + 2].to_string()));
     }
     const int64_t input = x[i + 2].constant();
     const int64_t output = output_shape ? (*output_shape)[i] : input * strides[i];
-    const int64_t total = strides[i] * (input - 1) + output_padding[i] +
-                          (kernel[i] - 1) * dilations[i] + 1 - output;
+    const int64_t total =
+        strides[i] * (input - 1) + output_padding[i] + (kernel[i] - 1) * dilations[i] + 1 - output;
     // Rounds down: a negative total adds elements at the end.
     const int64_t half = total >= 0 ? total / 2 : (total - 1) / 2;
     low[i] = auto_pad == "SAME_UPPER" ? half : total - half;
@@ -93,7 +91,8 @@ Ints attribute_per_axis(const NodeContext& n, std::string_view name, size_t rank
   const Ints values = n.attr_ints(name).value_or(Ints(rank, fallback));
   bool good = values.size() == rank;
   for (const int64_t value : values) good = good && value >= least && value <= INT32_MAX;
-  if (!good) n.fail(fmt::format("attribute \"{}\" needs {} values of {} or more", name, rank, least));
+  if (!good)
+    n.fail(fmt::format("attribute \"{}\" needs {} values of {} or more", name, rank, least));
   return values;
 }
 

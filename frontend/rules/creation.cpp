@@ -20,8 +20,8 @@ void constant(NodeContext& n) {
   if (n.has_attr("value_floats")) {
     const std::vector<float> floats = n.attr_floats("value_floats");
     const std::vector<double> values(floats.begin(), floats.end());
-    return n.result(n.e.constant(
-        Literal::from_doubles(ElementType::f32, vector(values.size()), values)));
+    return n.result(
+        n.e.constant(Literal::from_doubles(ElementType::f32, vector(values.size()), values)));
   }
   if (n.has_attr("value_ints")) {
     const Ints ints = *n.attr_ints("value_ints");
@@ -75,7 +75,7 @@ void range(NodeContext& n) {
   }
   const ElementType element = n.element(0);
   // Counted in f64 or i64, so that the last element is as exact as the first.
-  const ElementType wide = !is_float(element)              ? ElementType::i64
+  const ElementType wide = !is_float(element)            ? ElementType::i64
                            : element == ElementType::f64 ? ElementType::f64
                                                          : ElementType::f32;
   const auto scalar = [&](size_t i) { return n.e.reshape(n.e.cast(n.input(i), wide), {}); };
@@ -96,8 +96,7 @@ void eye_like(NodeContext& n) {
   const ElementType element = n.attr_element("dtype", n.element(0));
   if (n.rank(0) != 2) n.fail("needs a matrix");
   const ValueId diagonal = diagonal_number(n, n.shape(0));
-  const ValueId hit =
-      n.e.compare(Comparison::eq, diagonal, n.e.integer(n.attr_int("k", 0)));
+  const ValueId hit = n.e.compare(Comparison::eq, diagonal, n.e.integer(n.attr_int("k", 0)));
   n.result(n.e.cast(hit, element));
 }
 
@@ -167,7 +166,8 @@ constexpr int64_t kNew = kNewestOpset;
 const OperatorRule kRules[] = {
     {"Constant", 7, 11, 0, 0, constant, "value:t"},
     {"Constant", 12, kNew, 0, 0, constant,
-     "value:t value_float:f value_floats:F value_int:i value_ints:I value_string:s value_strings:S"},
+     "value:t value_float:f value_floats:F value_int:i value_ints:I value_string:s "
+     "value_strings:S"},
     {"ConstantOfShape", 9, kNew, 1, 1, constant_of_shape, "value:t"},
     {"Range", 11, kNew, 3, 3, range},
     {"EyeLike", 9, kNew, 1, 1, eye_like, "dtype:i k:i"},

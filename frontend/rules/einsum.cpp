@@ -175,11 +175,11 @@ void import_einsum(NodeContext& n) {
   for (size_t i = 0; i < n.input_count(); ++i) {
     const std::string& text = equation.inputs[i];
     const size_t dots = text.find("...");
-    const int64_t letters =
-        static_cast<int64_t>(text.size()) - (dots == std::string::npos ? 0 : 3);
+    const int64_t letters = static_cast<int64_t>(text.size()) - (dots == std::string::npos ? 0 : 3);
     const int64_t covered = n.rank(i) - letters;
     if (covered < 0 || (covered > 0 && dots == std::string::npos)) {
-      n.fail(fmt::format("operand {} has rank {} and the equation says \"{}\"", i, n.rank(i), text));
+      n.fail(
+          fmt::format("operand {} has rank {} and the equation says \"{}\"", i, n.rank(i), text));
     }
     ellipsis_rank = std::max(ellipsis_rank, covered);
     terms.push_back({n.input(i), expand(n, text, covered)});

@@ -59,8 +59,7 @@ void pow(NodeContext& n) {
     compute = n.element(1) == ElementType::f64 ? ElementType::f64 : ElementType::f32;
     if (byte_size(element) >= 4) compute = ElementType::f64;
   }
-  const ValueId power =
-      n.e.binary(ops::pow, n.e.cast(x, compute), n.e.cast(n.input(1), compute));
+  const ValueId power = n.e.binary(ops::pow, n.e.cast(x, compute), n.e.cast(n.input(1), compute));
   n.result(n.e.cast(power, element));
 }
 
@@ -111,9 +110,9 @@ void cast_like(NodeContext& n) { n.result(n.e.cast(n.input(0), n.element(1))); }
 void identity(NodeContext& n) { n.result(n.input(0)); }
 
 void is_inf(NodeContext& n) {
-  n.result(n.e.emit(ops::is_inf, {n.input(0)},
-                    IsInfAttrs{n.attr_int("detect_positive", 1) != 0,
-                               n.attr_int("detect_negative", 1) != 0}));
+  n.result(n.e.emit(
+      ops::is_inf, {n.input(0)},
+      IsInfAttrs{n.attr_int("detect_positive", 1) != 0, n.attr_int("detect_negative", 1) != 0}));
 }
 
 void bit_shift(NodeContext& n) {
@@ -121,8 +120,8 @@ void bit_shift(NodeContext& n) {
   if (direction != "LEFT" && direction != "RIGHT") {
     n.fail("attribute \"direction\" has to be LEFT or RIGHT");
   }
-  n.result(n.e.binary(direction == "LEFT" ? ops::shift_left : ops::shift_right, n.input(0),
-                      n.input(1)));
+  n.result(
+      n.e.binary(direction == "LEFT" ? ops::shift_left : ops::shift_right, n.input(0), n.input(1)));
 }
 
 constexpr int64_t kNew = kNewestOpset;

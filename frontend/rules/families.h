@@ -30,9 +30,9 @@ ValueId matmul(NodeContext& n, ValueId a, ValueId b);
 /// Windows over the spatial axes 2, 3, … of an operand of shape [N, C, spatial…].
 struct Window {
   Ints kernel, strides, dilations;
-  Dims pad_low, pad_high;       // as the node asks for
-  Dims high;                    // pad_high and what ceil_mode adds
-  Shape output;                 // spatial extents
+  Dims pad_low, pad_high;  // as the node asks for
+  Dims high;               // pad_high and what ceil_mode adds
+  Shape output;            // spatial extents
 };
 /// Reads kernel_shape, strides, dilations, pads, auto_pad and ceil_mode.
 Window window_of(const NodeContext& n, const Shape& input, std::optional<Ints> kernel);

@@ -14,8 +14,7 @@ ValueId normalised_positions(NodeContext& n, ElementType element, int64_t size, 
   std::vector<double> values;
   for (int64_t i = 0; i < size; ++i) {
     const double at = static_cast<double>(i), count = static_cast<double>(size);
-    values.push_back(align ? (size == 1 ? 0 : 2 * at / (count - 1) - 1)
-                           : (2 * at + 1) / count - 1);
+    values.push_back(align ? (size == 1 ? 0 : 2 * at / (count - 1) - 1) : (2 * at + 1) / count - 1);
   }
   return n.e.constant(Literal::from_doubles(element, {size}, values));
 }
@@ -96,8 +95,7 @@ struct GridSampler {
     Emitter& e = n.e;
     x = e.unary(ops::abs, x);
     const ValueId near = e.add(e.mul(e.mul(e.sub(e.mul(x, 1.25), 2.25), x), x), 1.0);
-    const ValueId far =
-        e.mul(e.sub(e.mul(e.add(e.mul(e.sub(x, 5.0), x), 8.0), x), 4.0), -0.75);
+    const ValueId far = e.mul(e.sub(e.mul(e.add(e.mul(e.sub(x, 5.0), x), 8.0), x), 4.0), -0.75);
     return e.select(e.compare(Comparison::le, x, 1.0), near, far);
   }
 
@@ -164,9 +162,9 @@ void grid_sample(NodeContext& n) {
   Emitter& e = n.e;
   const int64_t spatial = n.rank(0) - 2;
   const Shape x = n.shape(0), grid = n.shape(1);
-  if ((spatial != 2 && spatial != 3) || grid.size() != x.size() ||
-      !(grid.back() == Dim(spatial))) {
-    n.fail("needs an input [N, C, H, W] with a grid [N, H', W', 2], or the same in three dimensions");
+  if ((spatial != 2 && spatial != 3) || grid.size() != x.size() || !(grid.back() == Dim(spatial))) {
+    n.fail(
+        "needs an input [N, C, H, W] with a grid [N, H', W', 2], or the same in three dimensions");
   }
   GridSampler sampler{n, n.attr_string("mode", "linear"), n.attr_string("padding_mode", "zeros"),
                       n.attr_int("align_corners", 0) != 0};
@@ -186,8 +184,8 @@ void grid_sample(NodeContext& n) {
     if (!size.is_constant() || size.constant() < 1) n.fail("the spatial extents have to be fixed");
     // The grid's last axis holds x, y(, z); x belongs to the last spatial axis.
     const int64_t component = spatial - 1 - i;
-    const ValueId coordinate = e.reshape(
-        e.slice_axis(n.input(1), spatial + 1, component, component + 1), positions);
+    const ValueId coordinate =
+        e.reshape(e.slice_axis(n.input(1), spatial + 1, component, component + 1), positions);
     axes.push_back(sampler.taps(coordinate, size.constant()));
   }
   const size_t count = axes[0].size();
@@ -260,8 +258,7 @@ void col2im(NodeContext& n) {
     ValueId at = e.iota(ElementType::i64, split, i);
     if (i >= 2) {
       const size_t s = static_cast<size_t>(i) - 2;
-      const ValueId window =
-          e.iota(ElementType::i64, split, i + static_cast<int64_t>(spatial));
+      const ValueId window = e.iota(ElementType::i64, split, i + static_cast<int64_t>(spatial));
       at = e.add(e.mul(at, e.integer(dilations[s])), e.mul(window, e.integer(strides[s])));
     }
     coordinates.push_back(e.unsqueeze(at, rank));

@@ -25,8 +25,8 @@ ValueId wrapped_indices(NodeContext& n, size_t input, const Dim& extent) {
 
 void gather(NodeContext& n) {
   const int64_t axis = n.attr_axis("axis", 0, n.rank(0));
-  n.result(n.e.take(n.input(0), wrapped_indices(n, 1, n.shape(0)[static_cast<size_t>(axis)]),
-                    axis));
+  n.result(
+      n.e.take(n.input(0), wrapped_indices(n, 1, n.shape(0)[static_cast<size_t>(axis)]), axis));
 }
 
 /// result[i, j, …] = x[i, …, indices[i, j, …], …] with the index at `axis`.
@@ -39,8 +39,7 @@ void gather_elements(NodeContext& n) {
 
 /// Index vectors along the last axis, each component wrapped by its own extent.
 ValueId wrapped_vectors(NodeContext& n, ValueId indices, const Dims& extents) {
-  const ValueId sizes =
-      n.e.cast(n.e.index_vector(extents), n.e.element(indices));
+  const ValueId sizes = n.e.cast(n.e.index_vector(extents), n.e.element(indices));
   if (!is_signed(n.e.element(indices))) return indices;
   const ValueId negative = n.e.compare(Comparison::lt, indices, 0.0);
   return n.e.select(negative, n.e.add(indices, sizes), indices);
@@ -90,8 +89,8 @@ void scatter_elements(NodeContext& n) {
   if (n.rank(1) != rank || n.shape(2) != shape) {
     n.fail("indices and updates need equal shapes of the data's rank");
   }
-  const ValueId indices = n.e.cast(
-      wrapped_indices(n, 1, n.shape(0)[static_cast<size_t>(axis)]), ElementType::i64);
+  const ValueId indices =
+      n.e.cast(wrapped_indices(n, 1, n.shape(0)[static_cast<size_t>(axis)]), ElementType::i64);
   // Every element gets its whole coordinate, the indices' own along `axis`.
   std::vector<ValueId> coordinates;
   for (int64_t i = 0; i < rank; ++i) {
@@ -117,8 +116,7 @@ void scatter_nd(NodeContext& n) {
   attrs.update_window_dims = counting(rank - length, index_rank - 1);
   attrs.index_vector_dim = index_rank - 1;
   const Dims extents(shape.begin(), shape.begin() + length);
-  n.result(n.e.emit(ops::scatter,
-                    {n.input(0), wrapped_vectors(n, n.input(1), extents), n.input(2)},
+  n.result(n.e.emit(ops::scatter, {n.input(0), wrapped_vectors(n, n.input(1), extents), n.input(2)},
                     std::move(attrs)));
 }
 
@@ -137,8 +135,8 @@ void top_k(NodeContext& n) {
     }
   }
   if (!k) k = n.dim(1);
-  const ValueId best = n.e.emit(ops::top_k, {n.input(0)},
-                                TopKAttrs{*k, axis, n.attr_int("largest", 1) != 0});
+  const ValueId best =
+      n.e.emit(ops::top_k, {n.input(0)}, TopKAttrs{*k, axis, n.attr_int("largest", 1) != 0});
   if (n.wants(0)) n.set(0, n.e.get(best, 0));
   if (n.wants(1)) n.set(1, n.e.get(best, 1));
 }
@@ -146,12 +144,12 @@ void top_k(NodeContext& n) {
 /// Positions below each batch's length are read backwards, the others as they are.
 void reverse_sequence(NodeContext& n) {
   const int64_t rank = n.rank(0);
-  const int64_t batch = n.attr_axis("batch_axis", 1, rank), time = n.attr_axis("time_axis", 0, rank);
+  const int64_t batch = n.attr_axis("batch_axis", 1, rank),
+                time = n.attr_axis("time_axis", 0, rank);
   if (batch == time) n.fail("attributes \"batch_axis\" and \"time_axis\" are equal");
   if (n.rank(1) != 1) n.fail("sequence_lens have to be a vector");
   const Shape shape = n.shape(0);
-  const ValueId lengths =
-      n.e.broadcast_in(n.e.cast(n.input(1), ElementType::i64), shape, {batch});
+  const ValueId lengths = n.e.broadcast_in(n.e.cast(n.input(1), ElementType::i64), shape, {batch});
   const ValueId position = n.e.iota(ElementType::i64, shape, time);
   const ValueId mirrored = n.e.sub(n.e.sub(lengths, 1.0), position);
   const ValueId inside = n.e.compare(Comparison::lt, position, lengths);

@@ -40,8 +40,8 @@ ValueId negative_log_likelihood(NodeContext& n, ValueId log_probability) {
   const Ints axes = counting(rank - 1);
   const ValueId total = e.reduce(Reduction::sum, loss, axes);
   if (reduction == "sum") return total;
-  return e.div(total, weight.valid() ? e.reduce(Reduction::sum, weight, axes)
-                                     : e.count(loss, axes));
+  return e.div(total,
+               weight.valid() ? e.reduce(Reduction::sum, weight, axes) : e.count(loss, axes));
 }
 
 void negative_log_likelihood_loss(NodeContext& n) {

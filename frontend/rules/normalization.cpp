@@ -27,8 +27,9 @@ ValueId per_channel(Emitter& e, ValueId vector, ValueId x) {
 /// Scale and shift are computed per channel first, so that they fold into one multiply-add.
 void batch_normalization(NodeContext& n) {
   if (n.attr_int("training_mode", 0) != 0) {
-    n.fail("attribute \"training_mode\" is 1; export the model for inference, training is added "
-           "by --train");
+    n.fail(
+        "attribute \"training_mode\" is 1; export the model for inference, training is added "
+        "by --train");
   }
   if (n.rank(0) < 2) n.fail("needs an input of rank 2 or more");
   if (n.attr_int("spatial", 1) != 1) n.fail("attribute \"spatial\" has to be 1");
@@ -94,22 +95,22 @@ void rms_normalization(NodeContext& n) {
   const double epsilon = n.attr_float("epsilon", 1e-5f);
   const std::string variant =
       fmt::format("axis={} epsilon={} stash={}", axis, epsilon, name_of(stash));
-  n.result(n.composite(
-      "rms_normalization", variant, {n.input(0), n.input(1)},
-      [&](Emitter& e, const std::vector<ValueId>& p) {
-        const ValueId x = e.cast(p[0], stash);
-        const ValueId square = e.mean(e.mul(x, x), axes, true);
-        const ValueId y = e.cast(e.mul(x, inverse_root(e, square, epsilon)), element);
-        return e.mul(y, e.broadcast_to(p[1], e.shape(p[0])));
-      }));
+  n.result(n.composite("rms_normalization", variant, {n.input(0), n.input(1)},
+                       [&](Emitter& e, const std::vector<ValueId>& p) {
+                         const ValueId x = e.cast(p[0], stash);
+                         const ValueId square = e.mean(e.mul(x, x), axes, true);
+                         const ValueId y =
+                             e.cast(e.mul(x, inverse_root(e, square, epsilon)), element);
+                         return e.mul(y, e.broadcast_to(p[1], e.shape(p[0])));
+                       }));
 }
 
 void instance_normalization(NodeContext& n) {
   if (n.rank(0) < 3) n.fail("needs an input of rank 3 or more");
   const ElementType compute = compute_type(n.element(0));
   const ValueId x = n.e.cast(n.input(0), compute);
-  const Standardised s = standardise(n.e, x, counting(n.rank(0) - 2, 2),
-                                     n.attr_float("epsilon", 1e-5f));
+  const Standardised s =
+      standardise(n.e, x, counting(n.rank(0) - 2, 2), n.attr_float("epsilon", 1e-5f));
   const ValueId scale = per_channel(n.e, n.e.cast(n.input(1), compute), x);
   const ValueId bias = per_channel(n.e, n.e.cast(n.input(2), compute), x);
   n.result(n.e.cast(n.e.add(n.e.mul(s.value, scale), bias), n.element(0)));
@@ -124,8 +125,7 @@ void group_normalization(NodeContext& n) {
     n.fail(fmt::format("attribute \"num_groups\" ({}) has to divide the {} channels", groups,
                        shape[1].to_string()));
   }
-  const ElementType compute =
-      n.opset() < 21 ? compute_type(n.element(0)) : stash_type(n);
+  const ElementType compute = n.opset() < 21 ? compute_type(n.element(0)) : stash_type(n);
   const ValueId x = n.e.cast(n.input(0), compute);
   const Dim inner = Dim::floor_div(shape[1], groups) * product(shape, 2, n.rank(0));
   const ValueId grouped = n.e.reshape(x, {shape[0], Dim(groups), inner});
@@ -146,8 +146,8 @@ void lp_normalization(NodeContext& n) {
   const int64_t axis = n.attr_axis("axis", -1, n.rank(0));
   const int64_t p = n.attr_int("p", 2);
   if (p != 1 && p != 2) n.fail("attribute \"p\" has to be 1 or 2");
-  const ValueId sum = n.e.reduce(Reduction::sum,
-                                 p == 1 ? n.e.unary(ops::abs, x) : n.e.mul(x, x), {axis}, true);
+  const ValueId sum =
+      n.e.reduce(Reduction::sum, p == 1 ? n.e.unary(ops::abs, x) : n.e.mul(x, x), {axis}, true);
   const ValueId norm = p == 1 ? sum : n.e.unary(ops::sqrt, sum);
   // A vector of zeros stays one.
   const ValueId zero = n.e.compare(Comparison::eq, norm, 0.0);
@@ -167,7 +167,8 @@ void mean_variance_normalization(NodeContext& n) {
 void lrn(NodeContext& n) {
   const ValueId x = n.input(0);
   const int64_t size = n.attr_int("size", 0);
-  if (size < 1 || size > INT32_MAX || n.rank(0) < 2) n.fail("attribute \"size\" has to be positive");
+  if (size < 1 || size > INT32_MAX || n.rank(0) < 2)
+    n.fail("attribute \"size\" has to be positive");
   ReduceWindowAttrs attrs;
   attrs.kind = Reduction::sum;
   attrs.window.assign(static_cast<size_t>(n.rank(0)), 1);
@@ -178,9 +179,9 @@ void lrn(NodeContext& n) {
   attrs.pad_low[1] = (size - 1) / 2;
   attrs.pad_high[1] = size / 2;
   const ValueId sum = n.e.emit(ops::reduce_window, {n.e.mul(x, x)}, std::move(attrs));
-  const ValueId base = n.e.add(
-      n.e.mul(sum, n.attr_float("alpha", 1e-4f) / static_cast<double>(size)),
-      n.attr_float("bias", 1));
+  const ValueId base =
+      n.e.add(n.e.mul(sum, n.attr_float("alpha", 1e-4f) / static_cast<double>(size)),
+              n.attr_float("bias", 1));
   n.result(n.e.div(x, n.e.binary(ops::pow, base, n.e.like(base, n.attr_float("beta", 0.75f)))));
 }
 

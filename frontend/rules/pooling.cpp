@@ -34,8 +34,8 @@ ValueId element_numbers(NodeContext& n, const Shape& shape, bool column_major) {
   const int64_t rank = static_cast<int64_t>(shape.size());
   numbers = n.e.mul(numbers, n.e.dimension(product(shape, 1, rank)));
   for (int64_t axis = 1; axis < rank; ++axis) {
-    const Dim stride = !column_major || axis < 2 ? product(shape, axis + 1, rank)
-                                                 : product(shape, 2, axis);
+    const Dim stride =
+        !column_major || axis < 2 ? product(shape, axis + 1, rank) : product(shape, 2, axis);
     const ValueId along = n.e.iota(ElementType::i64, shape, axis);
     numbers = n.e.add(numbers, n.e.mul(along, n.e.dimension(stride)));
   }
@@ -56,8 +56,8 @@ ValueId max_indices(NodeContext& n, ValueId x, const Window& w) {
                    n.e.extent(x, static_cast<int64_t>(i) + 2) - w.pad_low[i]);
   }
   const bool column_major = n.attr_int("storage_order", 0) != 0;
-  const ValueId numbers = n.e.pad(element_numbers(n, n.e.shape(x), column_major), n.e.integer(-1),
-                                  low, high);
+  const ValueId numbers =
+      n.e.pad(element_numbers(n, n.e.shape(x), column_major), n.e.integer(-1), low, high);
   const ValueId padded = n.e.pad(x, n.e.lowest({n.e.element(x), {}}), low, high);
   ValueId best, index;
   for (int64_t position = 0; position < positions; ++position) {
@@ -116,12 +116,10 @@ ValueId window_counts(NodeContext& n, ValueId x, const Window& w, bool include_p
   double uniform = 1;
   for (size_t i = 0; i < w.kernel.size(); ++i) {
     const Dim& extent = type.shape[i + 2];
-    if (w.output[i].is_constant() && extent.is_constant() &&
-        w.output[i].constant() <= 1 << 20) {
+    if (w.output[i].is_constant() && extent.is_constant() && w.output[i].constant() <= 1 << 20) {
       std::vector<double> values;
       for (int64_t o = 0; o < w.output[i].constant(); ++o) {
-        values.push_back(
-            static_cast<double>(counted(w, i, extent.constant(), o, include_pad)));
+        values.push_back(static_cast<double>(counted(w, i, extent.constant(), o, include_pad)));
       }
       if (std::all_of(values.begin(), values.end(), [&](double v) { return v == values[0]; })) {
         uniform *= values.empty() ? 1 : values[0];
@@ -177,9 +175,7 @@ Ints spatial_axes(const NodeContext& n) {
   return counting(n.rank(0) - 2, 2);
 }
 
-void global_average_pool(NodeContext& n) {
-  n.result(n.e.mean(n.input(0), spatial_axes(n), true));
-}
+void global_average_pool(NodeContext& n) { n.result(n.e.mean(n.input(0), spatial_axes(n), true)); }
 
 void global_max_pool(NodeContext& n) {
   n.result(n.e.reduce(Reduction::max, n.input(0), spatial_axes(n), true));
@@ -234,10 +230,10 @@ void max_unpool(NodeContext& n) {
   attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = {0};
   attrs.index_vector_dim = 1;
   const ValueId zeros = n.e.filled({n.element(0), {total}}, 0);
-  ValueId y = n.e.emit(ops::scatter,
-                       {zeros, n.e.reshape(n.input(1), {values, Dim(1)}),
-                        n.e.reshape(n.input(0), {values})},
-                       std::move(attrs));
+  ValueId y = n.e.emit(
+      ops::scatter,
+      {zeros, n.e.reshape(n.input(1), {values, Dim(1)}), n.e.reshape(n.input(0), {values})},
+      std::move(attrs));
   y = n.e.reshape(y, indexed);
   Dims low(output.size(), Dim(0)), high;
   for (size_t i = 0; i < output.size(); ++i) high.push_back(output[i] - indexed[i]);

@@ -28,9 +28,7 @@ ValueId sum_of_squares(Emitter& e, ValueId x, const Ints& axes) {
   return sum(e, e.mul(x, x), axes);
 }
 
-ValueId l1(Emitter& e, ValueId x, const Ints& axes) {
-  return sum(e, e.unary(ops::abs, x), axes);
-}
+ValueId l1(Emitter& e, ValueId x, const Ints& axes) { return sum(e, e.unary(ops::abs, x), axes); }
 
 ValueId l2(Emitter& e, ValueId x, const Ints& axes) {
   const ValueId squares = sum_of_squares(e, x, axes);
@@ -160,9 +158,10 @@ void cumulative(NodeContext& n) {
 constexpr int64_t kNew = kNewestOpset;
 #define BY_ATTRIBUTE "axes:I keepdims:i"
 #define BY_INPUT "keepdims:i noop_with_empty_axes:i"
-#define REDUCTION(name, reducer)                                    \
-  {name, 7, 17, 1, 1, reduce_with<reducer>, BY_ATTRIBUTE},          \
-      {name, 18, kNew, 1, 2, reduce_with<reducer>, BY_INPUT}
+#define REDUCTION(name, reducer)                             \
+  {name, 7, 17, 1, 1, reduce_with<reducer>, BY_ATTRIBUTE}, { \
+    name, 18, kNew, 1, 2, reduce_with<reducer>, BY_INPUT     \
+  }
 
 const OperatorRule kRules[] = {
     {"ReduceSum", 7, 12, 1, 1, reduce_with<sum>, BY_ATTRIBUTE},

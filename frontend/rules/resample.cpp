@@ -21,8 +21,8 @@ struct ResizePlan {
 struct AxisPlan {
   int64_t axis = 0;
   int64_t input = 0, output = 0;
-  ValueId scale;                // f64 scalar
-  ValueId roi_start, roi_end;   // f64 scalars; tf_crop_and_resize only
+  ValueId scale;               // f64 scalar
+  ValueId roi_start, roi_end;  // f64 scalars; tf_crop_and_resize only
 };
 
 ValueId number(NodeContext& n, double value) { return n.e.scalar(kF64, value); }
@@ -64,8 +64,8 @@ ValueId kernel(NodeContext& n, const ResizePlan& plan, ValueId x) {
   const double a = plan.cubic_a;
   const ValueId square = e.mul(x, x), cube = e.mul(square, x);
   const ValueId near = e.add(e.sub(e.mul(cube, a + 2), e.mul(square, a + 3)), 1.0);
-  const ValueId far = e.sub(e.add(e.sub(e.mul(cube, a), e.mul(square, 5 * a)), e.mul(x, 8 * a)),
-                            4 * a);
+  const ValueId far =
+      e.sub(e.add(e.sub(e.mul(cube, a), e.mul(square, 5 * a)), e.mul(x, 8 * a)), 4 * a);
   const ValueId within = e.select(e.compare(Comparison::lt, x, 2.0), far, e.like(x, 0));
   return e.select(e.compare(Comparison::le, x, 1.0), near, within);
 }
@@ -137,9 +137,9 @@ ValueId resize_axis(NodeContext& n, const ResizePlan& plan, const AxisPlan& a, V
   const ValueId y = plan.mode == "nearest" ? taken(n, x, nearest_index(n, plan, position), a)
                                            : weighted_sum(n, plan, a, x, position);
   if (plan.transform != "tf_crop_and_resize") return y;
-  const ValueId outside = e.binary(
-      ops::bit_or, e.compare(Comparison::lt, position, 0.0),
-      e.compare(Comparison::gt, position, static_cast<double>(a.input - 1)));
+  const ValueId outside =
+      e.binary(ops::bit_or, e.compare(Comparison::lt, position, 0.0),
+               e.compare(Comparison::gt, position, static_cast<double>(a.input - 1)));
   const Shape shape = e.shape(y);
   return e.select(e.broadcast_in(outside, shape, {a.axis}), e.like(y, plan.extrapolation), y);
 }
@@ -213,8 +213,8 @@ Sizes sizes_from_sizes(NodeContext& n, const Ints& axes) {
     } else if (!size.is_constant() || !extent.is_constant() || extent == Dim(0)) {
       n.fail(fmt::format("needs known sizes; bind {} with --dim", extent.to_string()));
     } else if (policy == "stretch") {
-      result.scales.push_back(number(n, static_cast<double>(size.constant()) /
-                                            static_cast<double>(extent.constant())));
+      result.scales.push_back(
+          number(n, static_cast<double>(size.constant()) / static_cast<double>(extent.constant())));
     } else {
       const double from = static_cast<double>(extent.constant());
       const ValueId scale = n.e.div(scalar_at(n, n.input(3), static_cast<int64_t>(i)), from);
@@ -236,8 +236,7 @@ Sizes sizes_from_sizes(NodeContext& n, const Ints& axes) {
     }
   }
   for (size_t i = 0; i < axes.size(); ++i) {
-    result.unchanged.push_back(result.extents[i] ==
-                               n.shape(0)[static_cast<size_t>(axes[i])]);
+    result.unchanged.push_back(result.extents[i] == n.shape(0)[static_cast<size_t>(axes[i])]);
   }
   return result;
 }
@@ -277,8 +276,8 @@ void resize_by(NodeContext& n, const ResizePlan& plan, const Ints& axes, const S
 void resize(NodeContext& n) {
   ResizePlan plan;
   plan.mode = n.attr_string("mode", "nearest");
-  plan.transform = n.attr_string("coordinate_transformation_mode",
-                                 n.opset() < 11 ? "asymmetric" : "half_pixel");
+  plan.transform =
+      n.attr_string("coordinate_transformation_mode", n.opset() < 11 ? "asymmetric" : "half_pixel");
   plan.nearest = n.attr_string("nearest_mode", n.opset() < 11 ? "floor" : "round_prefer_floor");
   plan.antialias = n.attr_int("antialias", 0) != 0;
   plan.exclude_outside = n.attr_int("exclude_outside", 0) != 0;
@@ -287,8 +286,7 @@ void resize(NodeContext& n) {
   Ints axes = n.attr_ints("axes").value_or(counting(n.rank(0)));
   for (int64_t& axis : axes) axis = n.axis(axis, n.rank(0));
   const size_t scales = n.opset() < 11 ? 1 : 2;
-  const bool by_scale =
-      n.has(scales) && !(n.type(scales).element_count() == Dim(0));
+  const bool by_scale = n.has(scales) && !(n.type(scales).element_count() == Dim(0));
   const bool by_size = n.opset() >= 11 && n.has(3) && !(n.type(3).element_count() == Dim(0));
   if (by_scale == by_size) n.fail("needs either scales or sizes");
   const Sizes sizes =
@@ -309,15 +307,14 @@ void upsample(NodeContext& n) {
     scales = n.input(1);
   } else {
     const std::vector<float> given = n.attr_floats("scales");
-    scales = n.e.constant(Literal::from_doubles(ElementType::f32,
-                                                {static_cast<int64_t>(given.size())},
-                                                {given.begin(), given.end()}));
+    scales = n.e.constant(Literal::from_doubles(
+        ElementType::f32, {static_cast<int64_t>(given.size())}, {given.begin(), given.end()}));
   }
   resize_by(n, plan, axes, sizes_from_scales(n, scales, axes), std::nullopt);
 }
 
 constexpr int64_t kNew = kNewestOpset;
-#define RESIZE_ATTRIBUTES                                                                  \
+#define RESIZE_ATTRIBUTES                                                                     \
   "coordinate_transformation_mode:s cubic_coeff_a:f exclude_outside:i extrapolation_value:f " \
   "mode:s nearest_mode:s"
 

@@ -25,9 +25,10 @@ Dim remaining_extent(const NodeContext& n, Shape from, Shape rest) {
         Dim::floor_div(product(from, 0, static_cast<int64_t>(from.size())), divisor);
     if (quotient * known == total) return quotient;
   }
-  n.fail(fmt::format("{} elements cannot be divided among extents of {}; the -1 of the shape has no "
-                     "whole value",
-                     total.to_string(), known.to_string()));
+  n.fail(
+      fmt::format("{} elements cannot be divided among extents of {}; the -1 of the shape has no "
+                  "whole value",
+                  total.to_string(), known.to_string()));
 }
 
 void reshape_to(NodeContext& n, Dims wanted, bool allow_zero) {
@@ -35,7 +36,8 @@ void reshape_to(NodeContext& n, Dims wanted, bool allow_zero) {
   std::optional<size_t> open;
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] == Dim(0) && !allow_zero) {
-      if (i >= from.size()) n.fail(fmt::format("shape[{}] is 0 and the input has no axis {}", i, i));
+      if (i >= from.size())
+        n.fail(fmt::format("shape[{}] is 0 and the input has no axis {}", i, i));
       wanted[i] = from[i];
     } else if (wanted[i] == Dim(-1)) {
       if (open) n.fail("the shape has more than one -1");
@@ -107,8 +109,8 @@ void squeeze(NodeContext& n) {
   for (size_t i = 0; i < from.size(); ++i) {
     const bool named = std::count(axes.begin(), axes.end(), static_cast<int64_t>(i)) > 0;
     if (named && !(from[i] == Dim(1))) {
-      n.fail(fmt::format("axis {} has the extent {} and cannot be squeezed", i,
-                         from[i].to_string()));
+      n.fail(
+          fmt::format("axis {} has the extent {} and cannot be squeezed", i, from[i].to_string()));
     }
     if (given ? !named : !(from[i] == Dim(1))) to.push_back(from[i]);
   }
@@ -150,7 +152,8 @@ Dims split_sizes(NodeContext& n, int64_t axis) {
   const Dim extent = n.shape(0)[static_cast<size_t>(axis)];
   const int64_t count = n.attr_int("num_outputs", parts);
   if (count != parts || parts == 0) {
-    n.fail(fmt::format("attribute \"num_outputs\" is {} and the node has {} outputs", count, parts));
+    n.fail(
+        fmt::format("attribute \"num_outputs\" is {} and the node has {} outputs", count, parts));
   }
   const Dim each = Dim::ceil_div(extent, count);
   Dims sizes(static_cast<size_t>(count - 1), each);
@@ -201,14 +204,13 @@ void tile(NodeContext& n) {
   if (!repeats && n.declared(0) && n.declared(0)->size() == from.size()) {
     repeats.emplace();
     for (size_t i = 0; i < from.size(); ++i) {
-      repeats->push_back(from[i] == Dim(0) ? Dim(1)
-                                           : Dim::floor_div((*n.declared(0))[i], from[i]));
+      repeats->push_back(from[i] == Dim(0) ? Dim(1) : Dim::floor_div((*n.declared(0))[i], from[i]));
     }
   }
   if (!repeats) repeats = n.dims(1);
   if (repeats->size() != from.size()) {
-    n.fail(fmt::format("{} repeats are given for a tensor of rank {}", repeats->size(),
-                       from.size()));
+    n.fail(
+        fmt::format("{} repeats are given for a tensor of rank {}", repeats->size(), from.size()));
   }
   check_extents(n, *repeats);
   Shape interleaved, merged;
@@ -243,8 +245,8 @@ void depth_to_space(NodeContext& n) {
   if (mode != "DCR" && mode != "CRD") n.fail("attribute \"mode\" has to be DCR or CRD");
   const Dim depth = divided(n, s[1], b * b);
   const bool depth_first = mode == "CRD";
-  const Shape split = depth_first ? Shape{s[0], depth, b, b, s[2], s[3]}
-                                  : Shape{s[0], b, b, depth, s[2], s[3]};
+  const Shape split =
+      depth_first ? Shape{s[0], depth, b, b, s[2], s[3]} : Shape{s[0], b, b, depth, s[2], s[3]};
   const Ints order = depth_first ? Ints{0, 1, 4, 2, 5, 3} : Ints{0, 3, 4, 1, 5, 2};
   const ValueId y = n.e.transpose(n.e.reshape(n.input(0), split), order);
   n.result(n.e.reshape(y, {s[0], depth, s[2] * b, s[3] * b}));
@@ -279,7 +281,8 @@ void dropout(NodeContext& n) {
     const std::optional<double> ratio = n.has(1) ? n.known_number(1) : std::optional<double>(0.5);
     const bool drops_nothing = ratio && *ratio == 0;
     if (!(training && *training == 0) && !drops_nothing) {
-      n.fail("input 2, training_mode, has to be the constant false; export the model for inference");
+      n.fail(
+          "input 2, training_mode, has to be the constant false; export the model for inference");
     }
   }
   n.result(n.input(0));

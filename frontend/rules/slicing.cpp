@@ -11,9 +11,7 @@ namespace {
 
 constexpr int64_t kFar = int64_t{1} << 60;  // beyond every extent, and safe to add to one
 
-Dim near(const Dim& d) {
-  return d.is_constant() ? Dim(std::clamp(d.constant(), -kFar, kFar)) : d;
-}
+Dim near(const Dim& d) { return d.is_constant() ? Dim(std::clamp(d.constant(), -kFar, kFar)) : d; }
 
 Dim smaller(const NodeContext& n, const Dim& a, const Dim& b) {
   const DimRange difference = (a - b).range(n.ranges());
@@ -73,8 +71,7 @@ ValueId spread_over_axes(NodeContext& n, ValueId values, ValueId axes, int64_t r
   const Shape matrix = {n.e.extent(axes, 0), Dim(rank)};
   const ValueId column = n.e.iota(ElementType::i64, matrix, 1);
   const ValueId hit = n.e.compare(Comparison::eq, column, n.e.broadcast_in(wrapped, matrix, {0}));
-  const ValueId spread =
-      n.e.broadcast_in(n.e.cast(values, ElementType::i64), matrix, {0});
+  const ValueId spread = n.e.broadcast_in(n.e.cast(values, ElementType::i64), matrix, {0});
   const ValueId rest = n.e.filled({ElementType::i64, matrix}, fallback);
   const ValueId offset = n.e.sub(n.e.select(hit, spread, rest), rest);
   return n.e.add(n.e.reduce(Reduction::sum, offset, {0}), fallback);
@@ -86,8 +83,7 @@ ValueId slice_run_time(NodeContext& n, const Shape& to) {
   const int64_t rank = n.rank(0);
   if (static_cast<int64_t>(to.size()) != rank) n.fail("the declared output has another rank");
   if (n.rank(1) != 1) n.fail("starts have to be a vector");
-  const ValueId axes =
-      n.has(3) ? n.input(3) : n.e.iota(ElementType::i64, n.shape(1), 0);
+  const ValueId axes = n.has(3) ? n.input(3) : n.e.iota(ElementType::i64, n.shape(1), 0);
   const ValueId starts = spread_over_axes(n, n.input(1), axes, rank, 0);
   ValueId steps = n.e.filled({ElementType::i64, {Dim(rank)}}, 1);
   if (n.has(4)) steps = spread_over_axes(n, n.input(4), axes, rank, 1);
@@ -124,15 +120,14 @@ void slice_known(NodeContext& n, const Dims& starts, const Dims& ends, Ints axes
 void slice_attributes(NodeContext& n) {
   const Ints starts = n.attr_ints("starts").value_or(Ints());
   const Ints ends = n.attr_ints("ends").value_or(Ints());
-  const Ints axes =
-      n.attr_ints("axes").value_or(counting(static_cast<int64_t>(starts.size())));
+  const Ints axes = n.attr_ints("axes").value_or(counting(static_cast<int64_t>(starts.size())));
   slice_known(n, as_dims(starts), as_dims(ends), axes, Ints(starts.size(), 1));
 }
 
 void slice_inputs(NodeContext& n) {
   const std::optional<Dims> starts = n.known_dims(1), ends = n.known_dims(2);
-  const bool known = starts && ends && (!n.has(3) || n.known_ints(3)) &&
-                     (!n.has(4) || n.known_ints(4));
+  const bool known =
+      starts && ends && (!n.has(3) || n.known_ints(3)) && (!n.has(4) || n.known_ints(4));
   const std::optional<Shape> declared = n.declared(0);
   if (!known && declared) return n.result(slice_run_time(n, *declared));
   const Dims from = n.dims(1);
@@ -201,9 +196,10 @@ void pad_known(NodeContext& n, const Dims& pads, const Ints& axes, const std::st
 std::string pad_mode(const NodeContext& n) {
   const std::string mode = n.attr_string("mode", "constant");
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") {
-    n.fail(fmt::format("attribute \"mode\" is \"{}\"; constant, reflect, edge and wrap are "
-                       "possible",
-                       mode));
+    n.fail(
+        fmt::format("attribute \"mode\" is \"{}\"; constant, reflect, edge and wrap are "
+                    "possible",
+                    mode));
   }
   return mode;
 }
@@ -235,8 +231,8 @@ void pad_inputs(NodeContext& n) {
   if (n.has(3)) lows = spread_over_axes(n, lows, n.input(3), n.rank(0), 0);
   ValueId x = n.input(0);
   for (int64_t axis = 0; axis < n.rank(0); ++axis) {
-    x = pad_axis(n, x, axis, mode, element_of(n, lows, axis), (*declared)[static_cast<size_t>(axis)],
-                 value);
+    x = pad_axis(n, x, axis, mode, element_of(n, lows, axis),
+                 (*declared)[static_cast<size_t>(axis)], value);
   }
   n.result(x);
 }

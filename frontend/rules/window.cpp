@@ -14,7 +14,8 @@ Ints spatial_ints(const NodeContext& n, std::string_view name, size_t rank, int6
   }
   for (const int64_t value : values) {
     if (value < least || value > INT32_MAX) {
-      n.fail(fmt::format("attribute \"{}\" has the value {}", name, value));
+      n.fail(fmt::format("attribute \"{}\" has the value {}, outside of {} to {}", name, value,
+                         least, INT32_MAX));
     }
   }
   return values;
@@ -24,8 +25,8 @@ Ints spatial_ints(const NodeContext& n, std::string_view name, size_t rank, int6
 void pad_same(Window& w, size_t i, const Dim& input, int64_t span, bool upper) {
   const Dim output = Dim::ceil_div(input, w.strides[i]);
   const Dim missing = (output - 1) * w.strides[i] + span - input;
-  const Dim total = missing.is_constant() ? Dim(std::max<int64_t>(0, missing.constant()))
-                                          : Dim::max(missing, 0);
+  const Dim total =
+      missing.is_constant() ? Dim(std::max<int64_t>(0, missing.constant())) : Dim::max(missing, 0);
   const Dim half = Dim::floor_div(total, 2);
   w.pad_low[i] = upper ? half : total - half;
   w.pad_high[i] = upper ? total - half : half;
@@ -56,9 +57,10 @@ Window window_of(const NodeContext& n, const Shape& input, std::optional<Ints> k
   }
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
   if (!same && auto_pad != "NOTSET" && auto_pad != "VALID") {
-    n.fail(fmt::format("attribute \"auto_pad\" is \"{}\"; NOTSET, VALID, SAME_UPPER and SAME_LOWER "
-                       "are possible",
-                       auto_pad));
+    n.fail(
+        fmt::format("attribute \"auto_pad\" is \"{}\"; NOTSET, VALID, SAME_UPPER and SAME_LOWER "
+                    "are possible",
+                    auto_pad));
   }
   const bool ceil_mode = n.attr_int("ceil_mode", 0) != 0;
   for (size_t i = 0; i < rank; ++i) {
@@ -68,17 +70,18 @@ Window window_of(const NodeContext& n, const Shape& input, std::optional<Ints> k
       pad_same(w, i, extent, span, auto_pad == "SAME_UPPER");
     } else if (auto_pad == "NOTSET") {
       if (pads[i] < 0 || pads[i + rank] < 0 || std::max(pads[i], pads[i + rank]) > INT32_MAX) {
-        n.fail(fmt::format("attribute \"pads\" has the values {} and {}", pads[i],
-                           pads[i + rank]));
+        n.fail(fmt::format("attribute \"pads\" has the values {} and {}, outside of 0 to {}",
+                           pads[i], pads[i + rank], INT32_MAX));
       }
       w.pad_low[i] = pads[i];
       w.pad_high[i] = pads[i + rank];
     }
     const Dim room = extent + w.pad_low[i] + w.pad_high[i] - span;
     if (room.is_constant() && room.constant() < 0) {
-      n.fail(fmt::format("the window of {} elements is longer than the padded input of {} along "
-                         "spatial axis {}; enlarge the input or the pads",
-                         span, (extent + w.pad_low[i] + w.pad_high[i]).to_string(), i));
+      n.fail(
+          fmt::format("the window of {} elements is longer than the padded input of {} along "
+                      "spatial axis {}; enlarge the input or the pads",
+                      span, (extent + w.pad_low[i] + w.pad_high[i]).to_string(), i));
     }
     Dim output = Dim::floor_div(room, w.strides[i]) + 1;
     if (ceil_mode && !same) {

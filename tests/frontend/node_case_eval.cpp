@@ -53,8 +53,8 @@ Outcome check(const std::filesystem::path& folder) {
     for (size_t i = 0; i < outputs.size(); ++i) {
       const std::string difference = first_difference(outputs[i].tensor, set.outputs[i]);
       if (!difference.empty()) {
-        return {"mismatch",
-                fmt::format("{} output {} ({}) {}", set.name, i, model.output_names[i], difference)};
+        return {"mismatch", fmt::format("{} output {} ({}) {}", set.name, i, model.output_names[i],
+                                        difference)};
       }
     }
   }
@@ -80,9 +80,9 @@ int run(const std::vector<std::string>& arguments) {
       continue;
     }
     const std::filesystem::path folder(argument);
-    const std::vector<std::filesystem::path> cases =
-        std::filesystem::exists(folder / "model.onnx") ? std::vector{folder}
-                                                       : find_onnx_cases(folder);
+    const std::vector<std::filesystem::path> cases = std::filesystem::exists(folder / "model.onnx")
+                                                         ? std::vector{folder}
+                                                         : find_onnx_cases(folder);
     for (const std::filesystem::path& one : cases) {
       const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
       const Outcome outcome = check_guarded(one);

@@ -80,8 +80,7 @@ bool behaves(const std::string& bytes, std::string& what) {
   options.dims["N"] = {1, 8};
   for (const bool bound : {true, false}) {
     try {
-      const ImportedModel model =
-          import_model_bytes(bytes, "", bound ? options : ImportOptions());
+      const ImportedModel model = import_model_bytes(bytes, "", bound ? options : ImportOptions());
       verify(model.module);
     } catch (const CompileError& error) {
       what = error.what();
@@ -114,10 +113,14 @@ std::vector<int64_t> small_vector(Random& random) {
 
 OnnxAttribute random_attribute(const std::string& name, char kind, Random& random) {
   using Kind = OnnxAttribute::Kind;
-  static constexpr const char* kWords[] = {
-      "constant", "reflect", "edge",   "wrap", "SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET",
-      "linear",   "cubic",   "nearest", "add", "mul",        "none",       "mean",  "sum",
-      "ij,jk->ik", "ii->i",  "...i,i->...", "i->", "tf_crop_and_resize", "LEFT", "circular", "DCR"};
+  static constexpr const char* kWords[] = {"constant",    "reflect",    "edge",
+                                           "wrap",        "SAME_UPPER", "SAME_LOWER",
+                                           "VALID",       "NOTSET",     "linear",
+                                           "cubic",       "nearest",    "add",
+                                           "mul",         "none",       "mean",
+                                           "sum",         "ij,jk->ik",  "ii->i",
+                                           "...i,i->...", "i->",        "tf_crop_and_resize",
+                                           "LEFT",        "circular",   "DCR"};
   OnnxAttribute a;
   a.name = name;
   switch (kind) {
@@ -154,7 +157,8 @@ std::vector<OnnxDim> random_shape(Random& random) {
     if (choice == 0) {
       d.symbol = "N";
     } else {
-      d.value = choice == 1 && random() % 16 == 0 ? int64_t{1} << 40 : static_cast<int64_t>(choice / 2);
+      d.value =
+          choice == 1 && random() % 16 == 0 ? int64_t{1} << 40 : static_cast<int64_t>(choice / 2);
     }
   }
   return shape;
@@ -209,8 +213,9 @@ std::unique_ptr<RandomNode> random_node(const OperatorRule& rule, Random& random
   graph.nodes[0].domain = rule.domain;
   const int64_t most = rule.max_inputs < 0 ? 3 : rule.max_inputs;
   const int64_t inputs =
-      rule.min_inputs + static_cast<int64_t>(below(random, static_cast<size_t>(
-                                                               std::max<int64_t>(0, most - rule.min_inputs) + 1)));
+      rule.min_inputs +
+      static_cast<int64_t>(
+          below(random, static_cast<size_t>(std::max<int64_t>(0, most - rule.min_inputs) + 1)));
   for (int64_t i = 0; i < inputs; ++i) add_operand(*node, random);
   std::string_view row = rule.attributes;
   while (!row.empty()) {
@@ -240,9 +245,8 @@ int run_nodes(uint64_t seed, int64_t count) {
   int64_t bugs = 0, imported = 0;
   for (int64_t k = 0; k < count && bugs < 20; ++k) {
     const SupportedOperator& one = operators[below(random, operators.size())];
-    const int64_t opset =
-        one.since + static_cast<int64_t>(
-                        below(random, static_cast<size_t>(one.until - one.since + 1)));
+    const int64_t opset = one.since + static_cast<int64_t>(below(
+                                          random, static_cast<size_t>(one.until - one.since + 1)));
     const OperatorRule* rule = find_rule(one.domain, one.name, opset);
     if (!rule) continue;
     const std::unique_ptr<RandomNode> node = random_node(*rule, random);

@@ -1,0 +1,231 @@
+// What the importer promises beyond operators: names, symbols, shape arithmetic, complaints.
+#include "frontend/import.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "frontend/operators.h"
+#include "ir/graph/error.h"
+#include "ir/graph/evaluator.h"
+#include "ir/graph/verifier.h"
+#include "tests/frontend/model_builder.h"
+
+namespace backcast {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string complaint_of(const ModelBuilder& model, const ImportOptions& options = {}) {
+  try {
+    static_cast<void>(model.import(options));
+  } catch (const CompileError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string result_type(const ImportedModel& model) {
+  verify(model.module);
+  return model.module.function("main").result_type().to_string();
+}
+
+ImportOptions symbolic(const std::string& name, int64_t min, int64_t max) {
+  ImportOptions options;
+  options.dims[name] = {min, max};
+  return options;
+}
+
+ModelBuilder relu(const std::vector<std::string>& shape) {
+  ModelBuilder m;
+  m.input("x", shape).output("y").node("r", "Relu", {"x"}, {"y"});
+  return m;
+}
+
+TEST(Symbols, UnboundDimensionIsOneWithANote) {
+  const ImportedModel model = relu({"batch", "4"}).import();
+  EXPECT_EQ(result_type(model), "f32[1,4]");
+  ASSERT_EQ(model.notes.size(), 1u);
+  EXPECT_THAT(model.notes[0], HasSubstr("--dim batch=8"));
+}
+
+TEST(Symbols, RangeKeepsTheDimensionSymbolic) {
+  const ImportedModel model = relu({"batch", "4"}).import(symbolic("batch", 1, 8));
+  EXPECT_EQ(result_type(model), "f32[batch,4]");
+  EXPECT_EQ(model.module.symbols.at("batch"), (DimRange{1, 8}));
+  EXPECT_TRUE(model.notes.empty());
+}
+
+TEST(Symbols, ValueBinds) {
+  EXPECT_EQ(result_type(relu({"batch", "4"}).import(symbolic("batch", 3, 3))), "f32[3,4]");
+}
+
+TEST(Symbols, ExpressionsFollowTheirSymbol) {
+  ModelBuilder m;
+  m.input("x", {"N", "2"}).input("z", {"2*N", "2"}).output("y").output("w");
+  m.node("a", "Relu", {"z"}, {"y"}).node("b", "Relu", {"x"}, {"w"});
+  EXPECT_EQ(result_type(m.import(symbolic("N", 1, 8))), "(f32[2*N,2], f32[N,2])");
+}
+
+TEST(Symbols, InvalidNamesAreMadeValidAndUnknownOnesGetOne) {
+  EXPECT_EQ(result_type(relu({"seq-len", "4"}).import(symbolic("seq_len", 1, 9))),
+            "f32[seq_len,4]");
+  EXPECT_EQ(result_type(relu({"?", "4"}).import(symbolic("x_dim0", 5, 5))), "f32[5,4]");
+}
+
+TEST(Symbols, UnknownOptionNamesWhatThereIs) {
+  EXPECT_THAT(complaint_of(relu({"batch"}), symbolic("M", 1, 2)),
+              HasSubstr("--dim M: the model has no such dimension; it has batch"));
+}
+
+/// x.reshape(x.shape[0], -1) the way exporters spell it.
+ModelBuilder shape_chain() {
+  ModelBuilder m;
+  m.input("x", {"N", "3", "5"}).output("y").ints("zero", {0}).ints("minus", {-1});
+  m.node("s", "Shape", {"x"}, {"s"}).node("g", "Gather", {"s", "zero"}, {"n"});
+  m.node("c", "Concat", {"n", "minus"}, {"to"}, {ModelBuilder::integer("axis", 0)});
+  m.node("r", "Reshape", {"x", "to"}, {"y"});
+  return m;
+}
+
+TEST(ShapeArithmetic, FoldsThroughASymbolicBatch) {
+  const ImportedModel model = shape_chain().import(symbolic("N", 1, 8));
+  EXPECT_EQ(result_type(model), "f32[N,15]");
+  // Nothing of the chain is left: a parameter and a reshape.
+  EXPECT_EQ(model.module.function("main").size(), 2);
+}
+
+TEST(ShapeArithmetic, AShapeMayAlsoBeData) {
+  ModelBuilder m;
+  m.input("x", {"N", "3"}).output("y", {"2"}, onnx_type::kInt64).node("s", "Shape", {"x"}, {"y"});
+  const ImportedModel model = m.import(symbolic("N", 1, 8));
+  const Value y = evaluate(model.module, model.module.function("main"),
+                           {Literal(ElementType::f32, {4, 3}, std::vector<std::byte>(48))});
+  EXPECT_EQ(y.tensor.as_ints(), (std::vector<int64_t>{4, 3}));
+}
+
+TEST(Complaints, AllNodesAreReportedAtOnce) {
+  ModelBuilder m;
+  m.input("x", {"2"}).output("y");
+  m.node("a", "NonMaxSuppression", {"x", "x"}, {"p"}).node("b", "Frobnicate", {"p"}, {"q"});
+  m.node("", "Softmax", {"x"}, {"r"}, {ModelBuilder::integer("axes", 0)});
+  m.node("d", "Add", {"x", "r"}, {"y"});
+  const std::string text = complaint_of(m);
+  EXPECT_THAT(text, HasSubstr("node \"a\" (NonMaxSuppression): operator NonMaxSuppression"));
+  EXPECT_THAT(text, HasSubstr("opset 17"));
+  EXPECT_THAT(text, HasSubstr("node \"b\" (Frobnicate)"));
+  EXPECT_THAT(text, HasSubstr("node \"Softmax_2\" (Softmax): attribute \"axes\""));
+  // What only follows from an earlier fault is left out.
+  EXPECT_THAT(text, Not(HasSubstr("node \"d\"")));
+}
+
+TEST(Complaints, AttributeOfAnotherKind) {
+  ModelBuilder m;
+  m.input("x", {"2", "2"}).output("y");
+  m.node("t", "Softmax", {"x"}, {"y"}, {ModelBuilder::string("axis", "one")});
+  EXPECT_THAT(complaint_of(m), HasSubstr("attribute \"axis\" has to be int and is string"));
+}
+
+TEST(Complaints, CycleAndUndefinedName) {
+  ModelBuilder cycle;
+  cycle.input("x", {"2"}).output("y");
+  cycle.node("a", "Add", {"x", "y"}, {"z"}).node("b", "Relu", {"z"}, {"y"});
+  EXPECT_THAT(complaint_of(cycle), HasSubstr("form a cycle"));
+  ModelBuilder undefined;
+  undefined.input("x", {"2"}).output("y").node("a", "Add", {"x", "nothing"}, {"y"});
+  EXPECT_THAT(complaint_of(undefined), HasSubstr("input \"nothing\" is not defined"));
+}
+
+TEST(Complaints, NameDefinedTwice) {
+  ModelBuilder m;
+  m.input("x", {"2"}).output("y").node("a", "Relu", {"x"}, {"y"}).node("b", "Abs", {"x"}, {"y"});
+  EXPECT_THAT(complaint_of(m), HasSubstr("\"y\" is defined twice"));
+}
+
+TEST(Complaints, ShapesThatDoNotFitNameTheNode) {
+  ModelBuilder m;
+  m.input("x", {"2"}).input("z", {"3"}).output("y").node("sum", "Add", {"x", "z"}, {"y"});
+  EXPECT_THAT(complaint_of(m), HasSubstr("node \"sum\" (Add): shapes [2] and [3]"));
+}
+
+TEST(Complaints, Opset) {
+  ModelBuilder m(6);
+  m.input("x", {"2"}).output("y").node("r", "Relu", {"x"}, {"y"});
+  EXPECT_THAT(complaint_of(m), HasSubstr("opset 6, and opsets 7 to 27 are supported"));
+}
+
+TEST(Complaints, MissingOutput) {
+  ModelBuilder m;
+  m.input("x", {"2"}).output("y");
+  EXPECT_THAT(complaint_of(m), HasSubstr("output \"y\" is not computed"));
+}
+
+TEST(Model, UnusedOutputsAndOptionalInputs) {
+  ModelBuilder m;
+  m.input("x", {"2"}).output("y");
+  m.ints("unused", {1});
+  m.node("c", "Clip", {"x", "", ""}, {"z"}).node("d", "Dropout", {"z"}, {"y", ""});
+  EXPECT_EQ(result_type(m.import()), "f32[2]");
+}
+
+TEST(Model, SeveralOutputsMakeATuple) {
+  ModelBuilder m;
+  m.input("x", {"2"}).output("y").output("x");
+  m.node("r", "Relu", {"x"}, {"y"});
+  const ImportedModel model = m.import();
+  EXPECT_EQ(result_type(model), "(f32[2], f32[2])");
+  EXPECT_EQ(model.module.function("main").result_names, (std::vector<std::string>{"y", "x"}));
+}
+
+TEST(Model, FunctionsAreInlinedWithTheirAttributes) {
+  ModelBuilder m;
+  m.input("x", {"2", "3"}).output("y");
+  OnnxAttribute axis = ModelBuilder::integer("axis", 0);
+  axis.ref_attr_name = "along";
+  m.model().functions.push_back(
+      {"Twice",
+       "local",
+       {"a"},
+       {"c"},
+       {"along"},
+       {{"f", "Flatten", "", {"a"}, {"b"}, {axis}}, {"r", "Relu", "", {"b"}, {"c"}, {}}},
+       {{"", 17}}});
+  m.model().graph.nodes.push_back(
+      {"t", "Twice", "local", {"x"}, {"y"}, {ModelBuilder::integer("along", 2)}});
+  EXPECT_EQ(result_type(m.import()), "f32[6,1]");
+}
+
+TEST(Model, FunctionThatCallsItselfIsRefused) {
+  ModelBuilder m;
+  m.input("x", {"2"}).output("y");
+  m.model().functions.push_back(
+      {"Loop", "local", {"a"}, {"b"}, {}, {{"", "Loop", "local", {"a"}, {"b"}, {}}}, {{"", 17}}});
+  m.model().graph.nodes.push_back({"t", "Loop", "local", {"x"}, {"y"}, {}});
+  EXPECT_THAT(complaint_of(m), HasSubstr("nested too deeply"));
+}
+
+TEST(Model, EqualSoftmaxesShareOneBody) {
+  ModelBuilder m;
+  m.input("x", {"2", "3"}).output("y");
+  m.node("a", "Softmax", {"x"}, {"z"}).node("b", "Softmax", {"z"}, {"y"});
+  EXPECT_EQ(m.import().module.functions.size(), 2u);
+}
+
+TEST(Bytes, EmptyAndForeignFilesAreRefused) {
+  EXPECT_THROW(import_model_bytes("", ""), CompileError);
+  EXPECT_THROW(import_model_bytes("this is no model", ""), CompileError);
+  EXPECT_THROW(import_model("/nonexistent/model.onnx"), CompileError);
+  EXPECT_THROW(import_model("/"), CompileError);
+}
+
+TEST(Operators, TableIsSound) {
+  for (const SupportedOperator& op : supported_operators()) {
+    EXPECT_LE(op.since, op.until) << op.name;
+    // Every opset in the range has exactly one rule.
+    EXPECT_NE(find_rule(op.domain, op.name, op.since), nullptr) << op.name;
+    EXPECT_NE(find_rule(op.domain, op.name, op.until), nullptr) << op.name;
+  }
+}
+
+}  // namespace
+}  // namespace backcast
