@@ -81,7 +81,11 @@ class PassRunner {
 
   PipelineResult run(const loop::Program& program) {
     check_names();
-    if (options_.verify) loop::verify(program);
+    try {
+      loop::verify(program);
+    } catch (const InternalError& error) {
+      throw CompileError(error.what());  // a program from outside is its author's responsibility
+    }
     return run_loop_passes({{}, program, true});
   }
 

@@ -180,7 +180,7 @@ class Lowering {
           i < main_.result_names.size() ? main_.result_names[i] : fmt::format("output{}", i);
       const Buffer value = program_.buffer(id);
       BufferId owner = program_.owner(id);
-      const Buffer& owned = program_.buffer(owner);
+      const Buffer owned = program_.buffer(owner);  // add_buffer moves the originals
       TensorType type{value.element, value.shape};
       BufferId output = add_buffer(name, type, BufferClass::output, value.loc);
       program_.buffers[static_cast<size_t>(output)].name = output_names_.make(name);

@@ -1,4 +1,4 @@
-// Equal kernels share one body: their text, less the name, is the key.
+// Equal kernels share one body: their text, less name and locations, is the key.
 #include <map>
 
 #include "ir/loop/text.h"
@@ -13,6 +13,7 @@ loop::Program share_kernels(const loop::Program& program) {
   for (const auto& [name, kernel] : program.kernels) {
     loop::Kernel anonymous = kernel;
     anonymous.name = "k";
+    anonymous.locs.clear();
     auto [it, fresh] = first.emplace(loop::print(anonymous), name);
     if (fresh) continue;
     replaced[name] = it->second;
