@@ -1,0 +1,254 @@
+// Runs the passes one by one on whole models (or on the inputs of golden files) and, after each,
+// prints and parses the text back and compares the results with those before it: evaluator for
+// graph IR, interpreter for loop IR.
+//
+//   pass_semantics --models FOLDER | --golden FOLDER | --reference   (BACKCAST_MODELS)
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <sstream>
+
+#include "driver/compare.h"
+#include "driver/compiler.h"
+#include "ir/graph/evaluator.h"
+#include "ir/graph/text.h"
+#include "ir/graph/verifier.h"
+#include "ir/loop/interpreter.h"
+#include "ir/loop/text.h"
+#include "ir/loop/verifier.h"
+#include "passes/lower/lower.h"
+
+namespace backcast {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Passes may round differently (folded scales, fused multiply-adds): a few hundred units in the
+// last place of f32 over a network, far below what an error in a pass makes.
+constexpr double kRelative = 2e-4;
+constexpr double kAbsolute = 2e-5;
+
+/// Graph IR or a program, whichever the passes have reached.
+struct State {
+  Module module;
+  loop::Program program;
+  bool lowered = false;
+};
+
+Literal random_tensor(const TensorType& type, const SymbolValues& sizes, std::mt19937& random) {
+  std::vector<int64_t> shape;
+  int64_t count = 1;
+  for (const Dim& dim : type.shape) {
+    shape.push_back(dim.evaluate(sizes));
+    count *= shape.back();
+  }
+  std::vector<double> values;
+  std::uniform_real_distribution<double> real(-1, 1);
+  std::uniform_int_distribution<int> small(0, 3);
+  for (int64_t i = 0; i < count; ++i) {
+    values.push_back(is_float(type.element) ? real(random) : small(random));
+  }
+  return Literal::from_doubles(type.element, shape, values);
+}
+
+std::vector<Literal> flat(const Value& value) {
+  if (!value.is_tuple) return {value.tensor};
+  std::vector<Literal> result;
+  for (const Value& element : value.elements) {
+    for (const Literal& tensor : flat(element)) result.push_back(tensor);
+  }
+  return result;
+}
+
+std::vector<Literal> results(const State& state, const std::vector<Literal>& inputs) {
+  if (state.lowered) return loop::interpret(state.program, "run", inputs);
+  std::vector<Value> arguments(inputs.begin(), inputs.end());
+  return flat(evaluate(state.module, state.module.function("main"), arguments));
+}
+
+std::vector<Literal> random_inputs(const State& state, std::mt19937& random) {
+  const SymbolRanges& symbols = state.lowered ? state.program.symbols : state.module.symbols;
+  SymbolValues sizes;
+  for (const auto& [name, range] : symbols)
+    sizes[name] = std::min<int64_t>(range.max, range.min + 1);
+  std::vector<Literal> inputs;
+  if (state.lowered) {
+    for (loop::BufferId id : state.program.entries.front().inputs) {
+      const loop::Buffer& buffer = state.program.buffer(id);
+      inputs.push_back(random_tensor({buffer.element, buffer.shape}, sizes, random));
+    }
+  } else {
+    const Function& main = state.module.function("main");
+    for (ValueId id : main.params) {
+      for (const TensorType& type : flatten(main.type(id))) {
+        inputs.push_back(random_tensor(type, sizes, random));
+      }
+    }
+  }
+  return inputs;
+}
+
+/// Empty when the text parses to an equal thing.
+std::string round_trip(const State& state) {
+  if (state.lowered) {
+    loop::Program parsed =
+        loop::parse_program(loop::print(state.program), loop::print_constants(state.program));
+    return loop::equal(parsed, state.program) ? "" : "the text parses to another program";
+  }
+  Module parsed = parse_module(print(state.module), print_constants(state.module));
+  return equal(parsed, state.module) ? "" : "the text parses to another module";
+}
+
+bool apply(State& state, const std::string& pass, const TargetInfo& target) {
+  for (const GraphPass& p : graph_passes()) {
+    if (p.name != pass) continue;
+    state.module = p.run(state.module);
+    verify(state.module, pass);
+    return true;
+  }
+  if (pass == "lower") {
+    state.program = lower(state.module, "model");
+    state.lowered = true;
+    loop::verify(state.program, pass);
+    return true;
+  }
+  for (const LoopPass& p : loop_passes()) {
+    if (p.name != pass) continue;
+    state.program = p.run(state.program, target);
+    loop::verify(state.program, pass);
+    return true;
+  }
+  return false;
+}
+
+std::vector<std::string> all_passes() {
+  std::vector<std::string> names;
+  for (const GraphPass& p : graph_passes()) names.emplace_back(p.name);
+  names.emplace_back("lower");
+  for (const LoopPass& p : loop_passes()) names.emplace_back(p.name);
+  return names;
+}
+
+/// Runs the passes from a state on; the first thing that is wrong, or nothing.
+std::string check(State state, const std::vector<std::string>& passes, const TargetInfo& target) {
+  std::mt19937 random(7);
+  std::vector<Literal> inputs = random_inputs(state, random);
+  std::string wrong = round_trip(state);
+  if (!wrong.empty()) return "before any pass: " + wrong;
+  std::vector<Literal> before = results(state, inputs);
+  for (const std::string& pass : passes) {
+    if (!apply(state, pass, target)) continue;
+    wrong = round_trip(state);
+    if (!wrong.empty()) return fmt::format("after {}: {}", pass, wrong);
+    std::vector<Literal> after = results(state, inputs);
+    if (after.size() != before.size())
+      return fmt::format("after {}: another number of results", pass);
+    for (size_t i = 0; i < after.size(); ++i) {
+      Comparison c = compare(after[i], before[i], kRelative, kAbsolute);
+      if (!c.passed) return fmt::format("after {}: result {}: {}", pass, i, c.message);
+    }
+    before = std::move(after);
+  }
+  return {};
+}
+
+class Tally {
+ public:
+  void add(const std::string& name, const std::string& wrong) {
+    (wrong.empty() ? passed_ : failed_)++;
+    fmt::print("{} {}{}{}\n", wrong.empty() ? "ok  " : "FAIL", name, wrong.empty() ? "" : ": ",
+               wrong);
+  }
+  int finish() const {
+    fmt::print("{} passed, {} failed\n", passed_, failed_);
+    return failed_ || !passed_ ? 1 : 0;
+  }
+
+ private:
+  int passed_ = 0, failed_ = 0;
+};
+
+void check_model(const fs::path& folder, Tally& tally) {
+  for (const char* target : {"x86-64-v3", "cortex-m4"}) {
+    std::string name = fmt::format("{} for {}", folder.filename().string(), target);
+    try {
+      // A model's name tells that its batch is the symbol N.
+      ImportOptions options;
+      std::string model = folder.filename().string();
+      bool symbolic = model.find("dynN") != std::string::npos || model == "shape_arithmetic";
+      if (symbolic) options.dims["N"] = {1, 4};
+      State state;
+      state.module = import_model((folder / "model.onnx").string(), options).module;
+      tally.add(name, check(state, all_passes(), resolve_target(target)));
+    } catch (const std::exception& error) {
+      tally.add(name, error.what());
+    }
+  }
+}
+
+void check_golden(const fs::path& path, Tally& tally) {
+  std::string text = read_file(path.string());
+  std::istringstream words(text.substr(
+      text.find("// RUN:") + 7, text.find('\n', text.find("// RUN:")) - text.find("// RUN:") - 7));
+  std::vector<std::string> passes;
+  std::string target = "x86-64-v3";
+  for (std::string word; words >> word;) {
+    if (word.rfind("target=", 0) == 0) {
+      target = word.substr(7);
+    } else {
+      passes.push_back(word);
+    }
+  }
+  try {
+    std::string input = text.substr(0, text.find("// ----\n"));
+    State state;
+    state.lowered = input.find("\nprogram ") != std::string::npos;
+    if (state.lowered) {
+      state.program = loop::parse_program(input);
+    } else {
+      state.module = parse_module(input);
+      if (!state.module.functions.count("main")) return;
+    }
+    tally.add(path.string(), check(state, passes, resolve_target(target)));
+  } catch (const std::exception& error) {
+    tally.add(path.string(), error.what());
+  }
+}
+
+int run(const std::vector<std::string>& words) {
+  Tally tally;
+  if (words.size() == 2 && words[0] == "--golden") {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(words[1])) {
+      bool fails = entry.path().filename().string().rfind("fail_", 0) == 0;
+      if (entry.path().extension() == ".ir" && !fails) check_golden(entry.path(), tally);
+    }
+    return tally.finish();
+  }
+  fs::path root;
+  if (words.size() == 2 && words[0] == "--models") root = words[1];
+  if (words.size() == 1 && words[0] == "--reference") {
+    const char* folder = std::getenv("BACKCAST_MODELS");
+    if (!folder) {
+      fmt::print("BACKCAST_MODELS is not set: no reference models to check\n1 passed, 0 failed\n");
+      return 0;
+    }
+    root = folder;
+  }
+  if (root.empty()) return 2;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root)) {
+    std::string name = entry.path().filename().string();
+    bool is_integer_model = name.find("int8") != std::string::npos;
+    if (fs::exists(entry.path() / "model.onnx") && !is_integer_model)
+      check_model(entry.path(), tally);
+  }
+  return tally.finish();
+}
+
+}  // namespace
+}  // namespace backcast
+
+int main(int argc, char** argv) {
+  return backcast::run(std::vector<std::string>(argv + 1, argv + argc));
+}
