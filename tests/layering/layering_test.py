@@ -35,7 +35,7 @@ LIBRARIES = {
     r"google/protobuf/|onnx/onnx": ["frontend/onnx_proto"],
     r"llvm(-c)?/|lld/|clang": ["backend/llvm/"],
     r"CLI/": ["driver/"],
-    r"nlohmann/": ["driver/", "backend/library/"],
+    r"nlohmann/": ["driver/", "backend/library/", "tests/"],
     r"gtest/|gmock/": ["tests/"],
     r"benchmark/": ["bench/"],
 }
