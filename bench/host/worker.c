@@ -1,9 +1,9 @@
 /* Measures one library at another program's command. glue.h, written per model, supplies the call.
  *
- * worker INPUTS OUTPUTS: reads all inputs from one file, runs once, writes all outputs to the other,
- * then answers lines on standard input: "time N" with the nanoseconds of wall clock and of processor
- * time that N calls took, "profile N" with a line of nanoseconds per kernel for each of N calls.
- * Between commands it sleeps, so that several workers can share a core. */
+ * worker INPUTS OUTPUTS: reads all inputs from one file, runs once, writes all outputs to the
+ * other, then answers lines on standard input: "time N" with the nanoseconds of wall clock and of
+ * processor time that N calls took, "profile N" with a line of nanoseconds per kernel for each of N
+ * calls. Between commands it sleeps, so that several workers can share a core. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,8 +66,8 @@ static int64_t hook_cost(void) {
 }
 
 static void profile(long count) {
-  bc_context context = {.struct_bytes = sizeof context, .before_kernel = before,
-                        .after_kernel = after};
+  bc_context context = {
+      .struct_bytes = sizeof context, .before_kernel = before, .after_kernel = after};
   int64_t cost = hook_cost();
   for (long i = 0; i < count; i++) {
     memset(kernel_time, 0, sizeof(int64_t) * (size_t)(kernel_count + 1));
