@@ -7,9 +7,6 @@
 #include "ir/graph/element_type.h"
 #include "ir/loop/machine.h"
 
-
-
-
 namespace backcast::loop::machine {
 namespace {
 

@@ -13,7 +13,6 @@ namespace {
 /// Legalised kernels see half floats as the u16 they are stored in.
 Scalar bit_pattern(Scalar s) { return s == Scalar::f16 || s == Scalar::bf16 ? Scalar::u16 : s; }
 
-
 Dim count_of(const Dims& shape) {
   Dim count = 1;
   for (const Dim& extent : shape) count = count * extent;
