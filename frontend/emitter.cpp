@@ -52,10 +52,14 @@ TensorType Emitter::type(ValueId x) const {
 }
 
 Dim Emitter::extent(ValueId x, int64_t axis) const {
-  const Shape s = shape(x);
-  BC_CHECK(axis >= 0 && axis < static_cast<int64_t>(s.size()), "axis {} of rank {}", axis,
-           s.size());
-  return s[static_cast<size_t>(axis)];
+  check_axis(x, axis);
+  return shape(x)[static_cast<size_t>(axis)];
+}
+
+void Emitter::check_axis(ValueId x, int64_t axis) const {
+  if (axis >= 0 && axis < rank(x)) return;
+  throw CompileError(builder_.loc(), fmt::format("an operand of shape {} has no axis {}",
+                                                 to_string(shape(x)), axis));
 }
 
 ValueId Emitter::emit(const OpDef& op, std::vector<ValueId> operands, Attrs attrs) {
@@ -165,6 +169,7 @@ ValueId Emitter::broadcast_to(ValueId x, const Shape& shape) {
 
 ValueId Emitter::unsqueeze(ValueId x, int64_t axis) {
   Shape to = shape(x);
+  if (axis != rank(x)) check_axis(x, axis);
   to.insert(to.begin() + axis, Dim(1));
   return reshape(x, to);
 }
@@ -213,6 +218,7 @@ ValueId Emitter::keep_axes(ValueId reduced, const Shape& before, const Ints& axe
 
 ValueId Emitter::reduce(Reduction kind, ValueId x, const Ints& axes, bool keepdims) {
   if (axes.empty()) return x;
+  for (const int64_t axis : axes) check_axis(x, axis);
   const Shape before = shape(x);
   const ValueId reduced = emit(ops::reduce, {x}, ReduceAttrs{kind, axes});
   return keepdims ? keep_axes(reduced, before, axes) : reduced;
@@ -231,6 +237,7 @@ ValueId Emitter::mean(ValueId x, const Ints& axes, bool keepdims) {
 }
 
 ValueId Emitter::arg_reduce(Reduction kind, ValueId x, int64_t axis, bool last, bool keepdims) {
+  check_axis(x, axis);
   const Shape before = shape(x);
   const ValueId found = emit(ops::arg_reduce, {x}, ArgReduceAttrs{kind, axis, last});
   return keepdims ? keep_axes(found, before, {axis}) : found;
@@ -241,6 +248,7 @@ ValueId Emitter::cumulative(Reduction kind, ValueId x, int64_t axis, bool exclus
 }
 
 ValueId Emitter::take(ValueId x, ValueId indices, int64_t axis) {
+  check_axis(x, axis);
   GatherAttrs attrs;
   const int64_t index_rank = rank(indices);
   attrs.offset_dims = counting(axis);
@@ -254,6 +262,7 @@ ValueId Emitter::take(ValueId x, ValueId indices, int64_t axis) {
 }
 
 ValueId Emitter::at(ValueId x, ValueId coordinates) {
+  check_axis(coordinates, rank(coordinates) - 1);
   GatherAttrs attrs;
   attrs.collapsed_slice_dims = counting(rank(x));
   attrs.start_index_map = counting(rank(x));

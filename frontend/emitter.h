@@ -103,6 +103,9 @@ class Emitter {
   }
 
  private:
+  /// CompileError unless 0 <= axis < rank of x.
+  void check_axis(ValueId x, int64_t axis) const;
+
   Builder& builder_;
 };
 

@@ -64,7 +64,7 @@ TEST(Symbols, ExpressionsFollowTheirSymbol) {
   ModelBuilder m;
   m.input("x", {"N", "2"}).input("z", {"2*N", "2"}).output("y").output("w");
   m.node("a", "Relu", {"z"}, {"y"}).node("b", "Relu", {"x"}, {"w"});
-  EXPECT_EQ(result_type(m.import(symbolic("N", 1, 8))), "(f32[2*N,2], f32[N,2])");
+  EXPECT_EQ(result_type(m.import(symbolic("N", 1, 8))), "(f32[N*2,2], f32[N,2])");
 }
 
 TEST(Symbols, InvalidNamesAreMadeValidAndUnknownOnesGetOne) {

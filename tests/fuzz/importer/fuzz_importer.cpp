@@ -266,7 +266,8 @@ int run_nodes(uint64_t seed, int64_t count) {
         }
         shapes += "]";
       }
-      std::cout << fmt::format("{} (number {}){}: {}\n", one.name, k, shapes, error.what());
+      std::cout << fmt::format("{} (number {}){}: {}\n", one.name, k, shapes, error.what())
+                << std::flush;
       ++bugs;
     }
   }
