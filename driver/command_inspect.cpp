@@ -97,7 +97,7 @@ int run(Options& o) {
   try {
     print_model(import_model(o.model, options));
   } catch (const CompileError& error) {
-    throw CompileError(o.model + ": " + error.what());
+    throw CompileError(name_file(error.what(), o.model));
   }
   return 0;
 }

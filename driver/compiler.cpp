@@ -84,6 +84,42 @@ std::string library_name(const std::string& wish, const std::string& model_path)
   return name;
 }
 
+std::string name_file(const std::string& message, const std::string& path) {
+  const std::string file = fs::path(path).filename().string();
+  std::istringstream lines(message);
+  std::string out;
+  for (std::string line; std::getline(lines, line);) {
+    bool named = line.rfind(file, 0) == 0 || line.rfind(path, 0) == 0;
+    out += (out.empty() ? "" : "\n") + (named ? line : file + ": " + line);
+  }
+  return out;
+}
+
+namespace {
+
+/// A buffer that the target's pointers cannot span is the user's to mend.
+void check_address_space(const Abi& abi, const TargetInfo& target) {
+  const int64_t most = target.pointer_bits == 32 ? INT32_MAX : int64_t{1} << 47;
+  const auto check = [&](const std::string& what, int64_t count, int64_t size) {
+    if (count <= most / size) return;
+    throw CompileError(
+        fmt::format("{} takes {} elements of {} bytes, more than {} can address; lower the "
+                    "model's sizes, symbolic ones with --dim",
+                    what, count, size, target.name));
+  };
+  check("the arena", abi.arena_bytes, 1);
+  check("the weights", abi.weight_bytes, 1);
+  for (const EntryAbi& entry : abi.entries) {
+    for (const std::vector<TensorField>* fields : {&entry.inputs, &entry.outputs}) {
+      for (const TensorField& field : *fields) {
+        check("\"" + field.name + "\"", field.max_elements, byte_size(field.element));
+      }
+    }
+  }
+}
+
+}  // namespace
+
 CompiledModel compile_model(const CompileRequest& request) {
   CompiledModel model;
   model.target = resolve_target(request.target);
@@ -95,15 +131,12 @@ CompiledModel compile_model(const CompileRequest& request) {
     import_options.dims = request.dims;
     model.imported = import_model(request.model, import_options);
     model.result = run_pipeline(model.imported.module, model.target, options);
-    if (model.result.lowered) model.abi = abi_of(model.result.program);
-  } catch (const CompileError& error) {
-    std::string text = error.what(), out;
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-      bool named = line.rfind(model.model_file, 0) == 0 || line.rfind(request.model, 0) == 0;
-      out += (out.empty() ? "" : "\n") + (named ? line : model.model_file + ": " + line);
+    if (model.result.lowered) {
+      model.abi = abi_of(model.result.program);
+      check_address_space(model.abi, model.target);
     }
-    throw CompileError(out);
+  } catch (const CompileError& error) {
+    throw CompileError(name_file(error.what(), request.model));
   }
   return model;
 }
@@ -182,6 +215,12 @@ void write_files(const std::string& folder, const Files& files) {
   if (error || !fs::is_directory(folder)) {
     throw CompileError(fmt::format("{}: cannot make the output folder ({})", folder,
                                    error ? error.message() : "it is a file"));
+  }
+  // Known before the first file is in place: a rename onto a folder fails.
+  for (const auto& [name, bytes] : files) {
+    if (fs::is_directory(fs::path(folder) / name)) {
+      throw CompileError(fmt::format("{}/{}: cannot write (it is a folder)", folder, name));
+    }
   }
   std::vector<std::pair<fs::path, fs::path>> written;  // temporary, final
   const auto discard = [&] {

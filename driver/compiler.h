@@ -39,6 +39,9 @@ struct CompiledModel {
   std::string model_file;  // without folders
 };
 
+/// `message` with the file's name (without folders) in front of every line that lacks it.
+std::string name_file(const std::string& message, const std::string& path);
+
 /// CompileError, with the file's name in front, for whatever the user has to mend.
 CompiledModel compile_model(const CompileRequest& request);
 

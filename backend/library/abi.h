@@ -93,7 +93,7 @@ struct Abi {
   std::string macro_prefix;  // "KWS"
   int64_t arena_bytes = 0;
   int64_t arena_alignment = 1;
-  int64_t weight_bytes = 0;  // constants
+  int64_t weight_bytes = 0;  // constants that steps read
   uint64_t model_hash = 0;   // of interface and constants
   std::vector<EntryAbi> entries;
 };

@@ -220,11 +220,10 @@ std::string header_text(const Abi& abi, const HeaderOptions& options) {
   const size_t types = kTypes.find("#ifndef BC_TYPES_H");
   BC_CHECK(types != std::string_view::npos, "bc_types.h has lost its guard");
   text += kTypes.substr(types);
-  text += fmt::format(
+  text +=
       "\n#if BC_TYPES_VERSION < 1\n"
-      "#error \"{0}.h comes after a header of an older Backcast: include {0}.h first\"\n"
-      "#endif\n\n",
-      abi.prefix);
+      "#error \"a header of an older Backcast was included before this one: change their order\"\n"
+      "#endif\n\n";
   text += macros(abi, options);
   text += kOpen;
   for (const EntryAbi& entry : abi.entries) text += entry_declaration(abi, entry);

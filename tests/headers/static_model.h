@@ -69,7 +69,7 @@ typedef struct bc_reader {
 #endif /* BC_TYPES_H */
 
 #if BC_TYPES_VERSION < 1
-#error "kws.h comes after a header of an older Backcast: include kws.h first"
+#error "a header of an older Backcast was included before this one: change their order"
 #endif
 
 #define KWS_MODEL_HASH UINT64_C(0x3f6c0a91d27be845)

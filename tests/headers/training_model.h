@@ -70,7 +70,7 @@ typedef struct bc_reader {
 #endif /* BC_TYPES_H */
 
 #if BC_TYPES_VERSION < 1
-#error "net.h comes after a header of an older Backcast: include net.h first"
+#error "a header of an older Backcast was included before this one: change their order"
 #endif
 
 #define NET_MODEL_HASH UINT64_C(0xb7720e64c8155fd3)

@@ -69,7 +69,7 @@ typedef struct bc_reader {
 #endif /* BC_TYPES_H */
 
 #if BC_TYPES_VERSION < 1
-#error "mlp.h comes after a header of an older Backcast: include mlp.h first"
+#error "a header of an older Backcast was included before this one: change their order"
 #endif
 
 #define MLP_MODEL_HASH UINT64_C(0xf0bdc354d848b7cc)

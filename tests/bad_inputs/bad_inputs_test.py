@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""Gives the program inputs that are wrong in one way each: bad_inputs_test.py PROGRAM.
+
+Each has to end with exit status 1 and a short message that names the file and says what is wrong,
+and where; the output folder must hold no file, whole or partial, afterwards. README.md lists what is
+covered. With a sanitized PROGRAM a finding changes the exit status, and so fails the case.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+MODELS = pathlib.Path(__file__).resolve().parent / "models"
+SECONDS = 60  # for one case, sanitized and on a busy machine
+MOST_MEMORY = 8 << 30  # bytes of address space; sanitizers need more and go without the limit
+
+# file of models/ → what the message has to say, in order
+BAD_MODELS = {
+    "newer_opset": "opset 99.*supported.*convert",
+    "no_opset": "opset.*supported.*convert",
+    "unknown_domain": 'node "relu1" .*com.example.*not supported',
+    "unknown_operators": '"wobble1".*Wobble.*not supported.*\n.*"frob1".*Frobnicate.*\n'
+                         '.*"quux1".*Quux',
+    "cycle": 'node "add1" .*"b".*"relu1".*cycle',
+    "undefined_name": 'node "add1" .*"nowhere" is not defined',
+    "undefined_output": 'output "y" is not computed',
+    "defined_twice": 'node "sigmoid1" .*"y" is defined twice',
+    "no_outputs": "no outputs",
+    "short_initializer": 'tensor "w" holds 12 bytes.*need 16',
+    "long_initializer": 'tensor "w" holds 20 bytes.*need 16',
+    "negative_initializer": 'tensor "w".*negative extent, -1',
+    "overflowing_initializer": 'tensor "w" has more elements than fit',
+    "huge_initializer": 'tensor "w" holds 16 bytes.*need 4398046511104',
+    "string_initializer": 'tensor "w" has string elements.*not supported',
+    "unknown_element_type": 'tensor "w" has type 99 elements.*not supported',
+    "negative_input": 'input "x".*-1.*negative',
+    "overflowing_input": "dimension exceeds 64 bits.*smaller",
+    "no_shape": 'input "x" has no shape',
+    "sequence_input": 'input "x" is of type sequence.*only tensors',
+    "external_parent": 'tensor "w".*"../weights.bin" is refused.*inside the model',
+    "external_absolute": 'tensor "w".*"/etc/hostname" is refused.*inside the model',
+    "external_missing": 'tensor "w".*"nowhere.bin".*No such file.*beside the model',
+    "external_link": 'tensor "w".*"link.bin" is a link that leaves',
+    "external_short": 'tensor "w".*length 16 runs past the end.*8 bytes',
+    "external_offset": 'tensor "w".*runs past the end.*8 bytes',
+    "external_negative": 'tensor "w".*offset "-16"',
+    "external_no_location": 'tensor "w".*without a location',
+    "attribute_type": 'node "softmax1" .*"axis" has to be int and is float',
+    "attribute_unknown": 'node "softmax1" .*"colour" is not known.*remove',
+    "attribute_missing": 'node "cast1" .*"to" is missing',
+    "attribute_undefined": 'node "relu1" .*"axis" is not known',
+    "axis_outside": 'node "softmax1" .*axis 7 is out of range.*rank 2',
+    "rank": 'node "conv1" .*rank 4.*rank 2',
+    "channels": r'node "conv1" .*\[1,3,8,8\].*\[4,5,3,3\]',
+    "extents": r'node "matmul1" .*\[1,4\].*\[5,4\]',
+    "broadcast": r'node "add1" .*\[1,4\] and \[3\] cannot be broadcast',
+    "too_many_inputs": 'node "relu1" .*has 3 inputs and takes 1',
+    "too_few_inputs": 'node "add1" .*has 1 inputs and takes 2',
+    "zero_stride": 'node "pool1" .*"strides" has the value 0, outside of 1',
+    "huge_pads": 'node "pool1" .*"pads".*4611686018427387904.*outside of 0',
+    "reshape": r'node "reshape1" .*\[3,5\].*\[1,4\]',
+    "huge_length": "not an ONNX model.*cut short",
+    "deep": "not an ONNX model",
+}
+
+
+class Run:
+    def __init__(self, program, folder):
+        self.program, self.folder = program, pathlib.Path(folder)
+        self.failures, self.cases = [], 0
+        with open(program, "rb") as file:
+            self.sanitized = b"__asan_init" in file.read()
+
+    def limit_memory(self):
+        import resource
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+
+    def start(self, arguments):
+        return subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True,
+                              errors="replace", cwd=self.folder, timeout=SECONDS,
+                              stdin=subprocess.DEVNULL,
+                              preexec_fn=None if self.sanitized else self.limit_memory)
+
+    def case(self, what, pattern, model, *arguments, named=None, output="out", command="compile"):
+        """`named`: what every line of the message starts with; default: the model's file name."""
+        self.cases += 1
+        begin = time.monotonic()
+        words = [command, model, *arguments] + (["-o", output] if command == "compile" else [])
+        try:
+            done = self.start(words)
+        except subprocess.TimeoutExpired:
+            self.failures.append(f"{what}: not done after {SECONDS} s")
+            return
+        faults = []
+        message = done.stderr.strip()
+        if done.returncode != 1:
+            faults.append(f"exit status {done.returncode}")
+        if not re.search(pattern, message, flags=re.S):
+            faults.append(f"the message lacks {pattern!r}")
+        if not 0 < len(message.splitlines()) <= 4:
+            faults.append(f"{len(message.splitlines())} lines of message")
+        start = pathlib.Path(model).name if named is None else named
+        if any(not line.startswith(start) for line in message.splitlines()):
+            faults.append(f"a line does not start with {start!r}")
+        left = [path for path in self.folder.glob("out*/**/*") if path.is_file()]
+        if left:
+            faults.append(f"left {', '.join(path.name for path in left)}")
+            for path in left:
+                path.unlink()
+        if faults:
+            self.failures.append(f"{what}: {'; '.join(faults)}: {message[:2000]}")
+        print(f"  {what}: {time.monotonic() - begin:.1f} s: {message.splitlines()[:1]}")
+
+    def bad_models(self):
+        (self.folder / "short.bin").write_bytes(b"12345678")
+        (self.folder / "link.bin").symlink_to("/etc/hostname")
+        for name, pattern in BAD_MODELS.items():
+            data = (MODELS / f"{name}.onnx").read_bytes()
+            (self.folder / f"{name}.onnx").write_bytes(data)
+            self.case(name, pattern, f"{name}.onnx")
+        unlisted = {path.stem for path in MODELS.glob("*.onnx")} - set(BAD_MODELS)
+        if unlisted != {"good", "symbolic", "huge_input"}:
+            self.failures.append(f"models without a case: {unlisted}")
+
+    def bad_files(self, good):
+        files = {"empty": b"", "truncated": good[:len(good) // 2], "one_byte_short": good[:-1],
+                 "text": b"This is not a model.\n" * 40, "zeros": bytes(4096),
+                 "ones": b"\xff" * 4096, "nested": b"\x3a\x02\x3a\x00" * 1000}
+        for name, data in files.items():
+            (self.folder / f"{name}.onnx").write_bytes(data)
+            self.case(name, "not an ONNX model|empty|no graph|no outputs|opset", f"{name}.onnx")
+        self.case("missing file", "No such file", "nowhere.onnx")
+        (self.folder / "folder.onnx").mkdir()
+        self.case("a folder", "not a regular file|directory", "folder.onnx")
+        # 2 GB and more, of which no block exists on the disk.
+        for size in (1 << 31, 5 << 30):
+            path = self.folder / "sparse.onnx"
+            with open(path, "wb") as file:
+                file.write(good)
+                file.truncate(size)
+            self.case(f"{size} bytes", "2 GB|2 GiB|external", "sparse.onnx")
+            path.unlink()
+
+    def bad_arguments(self):
+        self.case("unknown target", "no-such-machine.*cortex-m4", "good.onnx",
+                  "--target", "no-such-machine", named="")
+        for name in ("1net", "my-net", "a b", "int", "näme", "bc_net"):
+            self.case(f"--name {name}", f"{name}.*not a C identifier", "good.onnx", "--name", name,
+                      named="--name")
+        self.case("unknown --emit", "--emit wasm.*lib, c", "good.onnx", "--emit", "wasm",
+                  named="--emit")
+        for word in ("N", "N=", "N=x", "N=-1", "N=8..1", "N=1..", "=4", "N=99999999999999999999"):
+            self.case(f"--dim {word}", "--dim", "symbolic.onnx", "--dim", word, named="--dim")
+        self.case("--dim of no symbol", 'M: the model has no such dimension; it has N', "symbolic.onnx", "--dim", "M=4")
+        self.case("--dim beyond 64 bits", "64 bits|address", "symbolic.onnx", "--dim",
+                  "N=9223372036854775807")
+        self.case("--dim beyond memory", "address.*--dim", "symbolic.onnx", "--dim",
+                  f"N={1 << 48}")
+        self.case("beyond a small machine", "address", "huge_input.onnx", "--target", "cortex-m4")
+        self.case("verify without data", "test_data_set|no such|cannot", "good.onnx", "--data",
+                  "nowhere", command="verify", named="")
+        self.case("run without input", "x", "good.onnx", command="run", named="")
+        self.case("inspect a bad model", '"wobble1"', "unknown_operators.onnx", command="inspect")
+
+    def bad_outputs(self):
+        (self.folder / "file").write_bytes(b"")
+        self.case("output below a file", "file/out.*cannot", "good.onnx", output="file/out",
+                  named="file/out")
+        self.case("output is a file", "file.*cannot", "good.onnx", output="file", named="file")
+        self.case("output below /proc", "/proc/nowhere.*cannot", "good.onnx",
+                  output="/proc/nowhere", named="/proc/nowhere")
+        # The last of the files cannot be put into its place: the others must not be left there.
+        (self.folder / "out2/libgood.a").mkdir(parents=True)
+        self.case("a file's place is taken", "libgood.a.*cannot write.*folder", "good.onnx",
+                  output="out2", named="out2")
+        if os.geteuid() != 0:
+            closed = self.folder / "out3"
+            closed.mkdir()
+            closed.chmod(0o500)
+            self.case("closed folder", "out3.*cannot", "good.onnx", output="out3", named="out3")
+
+    def good_model(self):
+        """The same command on a good model works, or the cases above would show nothing."""
+        done = self.start(["compile", "good.onnx", "-o", "fine"])
+        files = sorted(path.name for path in (self.folder / "fine").glob("*"))
+        if done.returncode != 0 or "libgood.a" not in files or "good.h" not in files:
+            self.failures.append(f"a good model: exit {done.returncode}, {files}, {done.stderr}")
+
+
+def main():
+    if len(sys.argv) != 2:
+        print("usage: bad_inputs_test.py PROGRAM", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(str(pathlib.Path(sys.argv[1]).resolve()), folder)
+        for name in ("good", "symbolic", "huge_input"):
+            (run.folder / f"{name}.onnx").write_bytes((MODELS / f"{name}.onnx").read_bytes())
+        run.bad_models()
+        run.bad_files((MODELS / "good.onnx").read_bytes())
+        run.bad_arguments()
+        run.bad_outputs()
+        run.good_model()
+    for failure in run.failures:
+        print(failure, file=sys.stderr)
+    print(f"{run.cases} bad inputs{' (sanitized)' if run.sanitized else ''}, "
+          f"{len(run.failures)} failures")
+    return 1 if run.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
