@@ -26,7 +26,7 @@ struct Block {
 class Planner {
  public:
   Planner(const Program& program, const TargetInfo& target) : result_(program) {
-    alignment_ = std::max<int64_t>(target.vector_bits / 8, target.pointer_bits / 8);
+    alignment_ = std::max<int64_t>(target.vector_bits / 8, 8);
   }
 
   Program run() {

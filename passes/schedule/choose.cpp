@@ -123,7 +123,7 @@ class Chooser {
   /// Short reduction loops without run-time bounds are unrolled, innermost first.
   void choose_unrolled() {
     int64_t steps = 1;
-    int64_t budget = target_.vector_bits > 0 ? 16 : 12;
+    int64_t budget = target_.vector_bits > 0 ? 4 : 12;
     for (size_t i = definition_.reduce_axes.size(); i-- > 0;) {
       const Axis& axis = definition_.reduce_axes[i];
       std::optional<int64_t> e = static_extent(axis);

@@ -78,7 +78,7 @@ class Report {
       if (options_.verbose) fmt::print("pass {}\n", name);
       return;
     }
-    failures_[name] = first_line(error);
+    failures_[name] = reason(error);
     if (listed) {
       ++listed_;
     } else {
@@ -98,6 +98,15 @@ class Report {
   }
 
  private:
+  /// The first line, without the folder that the cases happen to lie in.
+  std::string reason(const std::string& error) const {
+    std::string text = first_line(error);
+    for (size_t at; (at = text.find(options_.folder + "/")) != std::string::npos;) {
+      text.erase(at, options_.folder.size() + 1);
+    }
+    return text;
+  }
+
   const Options& options_;
   std::map<std::string, std::string> expected_, failures_;
   int passed_ = 0, listed_ = 0, failed_ = 0;
