@@ -397,6 +397,20 @@ void GraphImporter::import_nodes(const std::vector<OnnxNode>& nodes, Scope& scop
   }
 }
 
+void GraphImporter::list_parameters() {
+  std::set<std::string> statistics;
+  for (const OnnxNode& node : model_.graph.nodes) {
+    if (node.op_type != "BatchNormalization" || node.inputs.size() < 5) continue;
+    statistics.insert({node.inputs[3], node.inputs[4]});
+  }
+  for (const OnnxTensor& tensor : model_.graph.initializers) {
+    const std::optional<ElementType> element = element_type_of(tensor.data_type);
+    if (!element || !is_float(*element)) continue;
+    const bool statistic = statistics.count(tensor.name) > 0;
+    (statistic ? result_.running_statistics : result_.parameter_names).push_back(tensor.name);
+  }
+}
+
 ImportedModel GraphImporter::finish(Scope& scope) {
   std::vector<ValueId> results;
   if (model_.graph.outputs.empty()) complain("the model has no outputs");
@@ -423,6 +437,7 @@ ImportedModel GraphImporter::finish(Scope& scope) {
   result_.module.functions["main"] = builder_.finish(result, result_.output_names);
   prune(result_.module);
   result_.name = model_.graph.name;
+  list_parameters();
   result_.notes = symbols_.notes();
   return std::move(result_);
 }

@@ -64,6 +64,7 @@ class GraphImporter {
   const OnnxFunction* find_function(const OnnxNode& node) const;
   [[noreturn]] void undefined(const std::string& name, const Loc& loc) const;
 
+  void list_parameters();
   ImportedModel finish(Scope& scope);
 
   const OnnxModel& model_;

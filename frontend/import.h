@@ -23,6 +23,9 @@ struct ImportedModel {
   std::string name;  // of the graph
   std::vector<std::string> input_names, output_names;
   int64_t opset = 0;
+  /// The floating-point initializers of the graph in the file's order, as the constants' locations
+  /// name them. Those that BatchNormalization keeps as running statistics are listed apart.
+  std::vector<std::string> parameter_names, running_statistics;
   /// What the user should know: dimensions that were chosen for them, ignored declarations.
   std::vector<std::string> notes;
 };
