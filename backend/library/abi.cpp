@@ -145,26 +145,20 @@ uint64_t model_hash(const loop::Program& program) {
   return hash;
 }
 
-/// Of the constants that a step reads: only those reach the library (a packed weight replaces what
-/// it was made of).
-int64_t weight_bytes(const loop::Program& program) {
+}  // namespace
+
+std::set<loop::BufferId> linked_constants(const loop::Program& program) {
   std::set<loop::BufferId> used;
-  int64_t bytes = 0;
   for (const loop::EntryPoint& entry : program.entries) {
     for (const loop::Step& step : entry.steps) {
       for (const loop::BufferId id : step.buffers) {
-        const loop::Buffer& buffer = program.buffer(program.owner(id));
-        if (buffer.kind != loop::BufferClass::constant || !used.insert(program.owner(id)).second) {
-          continue;
-        }
-        bytes += static_cast<int64_t>(buffer.value.bytes().size());
+        const loop::BufferId owner = program.owner(id);
+        if (program.buffer(owner).kind == loop::BufferClass::constant) used.insert(owner);
       }
     }
   }
-  return bytes;
+  return used;
 }
-
-}  // namespace
 
 std::string_view macro_of(Status status) {
   constexpr std::string_view kMacros[] = {"BC_OK",
@@ -185,7 +179,9 @@ Abi abi_of(const loop::Program& program) {
   abi.arena_bytes = program.arena_bytes;
   abi.arena_alignment = std::max<int64_t>(program.arena_alignment, 1);
   abi.model_hash = model_hash(program);
-  abi.weight_bytes = weight_bytes(program);
+  for (const loop::BufferId id : linked_constants(program)) {
+    abi.weight_bytes += static_cast<int64_t>(program.buffer(id).value.bytes().size());
+  }
   int32_t number = 0;
   for (const loop::EntryPoint& entry : program.entries) {
     EntryAbi result;

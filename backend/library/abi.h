@@ -102,6 +102,10 @@ struct Abi {
 /// buffer, an output that is not an output buffer of its own.
 Abi abi_of(const loop::Program& program);
 
+/// The constants that reach the library: those that a step reads. A packed weight replaces what it
+/// was made of.
+std::set<loop::BufferId> linked_constants(const loop::Program& program);
+
 /// "float", "uint8_t" (bool), "uint16_t" (f16, bf16), …
 std::string_view c_type_of(ElementType element);
 

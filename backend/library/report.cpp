@@ -152,10 +152,8 @@ Report report_of(const loop::Program& program, const ReportOptions& options) {
   report.weight_bytes = abi.weight_bytes;
   report.code_bytes = options.code_bytes;
   report.stack_bytes = options.stack_bytes;
-  for (const Buffer& buffer : program.buffers) {
-    if (buffer.kind == BufferClass::constant && buffer.view_of < 0) {
-      report.parameters += buffer.value.element_count();
-    }
+  for (const loop::BufferId id : linked_constants(program)) {
+    report.parameters += program.buffer(id).value.element_count();
   }
   for (size_t i = 0; i < program.entries.size(); ++i) {
     report.entries.push_back(entry_report(program, program.entries[i], abi.entries[i]));
