@@ -51,10 +51,6 @@ Definition rename(const Definition& definition, const std::map<std::string, std:
   return *loop::rename_buffers(loop::define(definition), names)->definition;
 }
 
-Definition substitute(const Definition& definition, const std::map<std::string, Expr>& values) {
-  return *loop::substitute(loop::define(definition), values)->definition;
-}
-
 /// Indices of an access to a view as indices of its base, when the two shapes differ only by
 /// dimensions of extent 1.
 std::optional<std::vector<Expr>> through_view(const std::vector<Expr>& indices, const Shape& view,
