@@ -129,7 +129,31 @@ class Lowering {
       buffer.kind = program_.buffer(buffer.view_of).kind;
       return;
     }
+    if (builder.is_join()) return join(operands, value[0], node.loc);
     add_call(node, builder, operands, value);
+  }
+
+  /// The operands become parts of `whole`: an arena value that is no part of anything yet is
+  /// computed in place, everything else is copied there.
+  void join(const std::vector<BufferId>& operands, BufferId whole, const Loc& loc) {
+    Dim offset = 0;
+    for (BufferId id : operands) {
+      const Buffer operand = program_.buffer(id);
+      TensorType type{operand.element, operand.shape};
+      BufferId part = id;
+      if (operand.kind != BufferClass::arena || operand.view_of >= 0) {
+        part = add_buffer(loc.node, type, BufferClass::arena, loc);
+        Step copy;
+        copy.kind = loop::StepKind::copy;
+        copy.buffers = {id, part};
+        copy.loc = loc;
+        entry().steps.push_back(std::move(copy));
+      }
+      Buffer& placed = program_.buffers[static_cast<size_t>(part)];
+      placed.view_of = whole;
+      placed.view_offset = offset;
+      offset = offset + type.element_count();
+    }
   }
 
   /// Parameters of the kernel: the operands it mentions, once each, then the results.

@@ -42,11 +42,14 @@ class KernelBuilder {
   void statement(loop::Stmt stmt) { statements_.push_back(std::move(stmt)); }
   /// The result is operand i's bytes, `offset` elements in: no kernel at all.
   void view(int64_t i, Dim offset = 0);
+  /// The result is the operands' bytes one after another: they are computed into their places.
+  void join() { joins_ = true; }
   void set_macs(const Dim& macs) { macs_ = macs; }
 
   // What lower() collects.
   const std::vector<loop::Stmt>& statements() const { return statements_; }
   bool is_view() const { return view_of_ >= 0; }
+  bool is_join() const { return joins_; }
   int64_t view_of() const { return view_of_; }
   const Dim& view_offset() const { return view_offset_; }
   const Dim& macs() const { return macs_; }
@@ -56,6 +59,7 @@ class KernelBuilder {
   std::vector<TensorType> operands_, results_;
   std::vector<loop::Stmt> statements_;
   int64_t view_of_ = -1;
+  bool joins_ = false;
   Dim view_offset_;
   Dim macs_;
 };

@@ -1,4 +1,6 @@
 // Lowering of the operators that move elements. What keeps the order of the bytes is a view.
+#include <algorithm>
+
 #include "ir/ops/ops.h"
 #include "passes/lower/rule_table.h"
 
@@ -111,6 +113,12 @@ void lower_pad(KernelBuilder& k) {
 void lower_concat(KernelBuilder& k) {
   size_t axis = static_cast<size_t>(k.attrs<ConcatAttrs>().axis);
   if (k.operand_count() == 1) return k.view(0);
+  // Along the outermost dimension that counts the parts lie one after another.
+  const Shape& shape = k.result().shape;
+  if (std::all_of(shape.begin(), shape.begin() + static_cast<int64_t>(axis),
+                  [](const Dim& extent) { return extent == Dim(1); })) {
+    return k.join();
+  }
   k.map([&](const Indices& i) {
     std::vector<Expr> ends;
     Dim end = 0;
