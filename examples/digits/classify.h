@@ -7,8 +7,8 @@
 
 enum { kPixels = 64, kRecord = 65, kClasses = 10 };
 
-/* `record` is one of digits_test.bin: 64 pixels, then the label. Fills `logits` and returns the most
- * likely class, or -1 when the model refuses. */
+/* `record` is one of digits_test.bin: 64 pixels, then the label. Fills `logits` and returns the
+ * most likely class, or -1 when the model refuses. */
 int classify(const unsigned char record[kRecord], float logits[kClasses]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
-/* Console, files and exit through the debugger (Arm semihosting), which QEMU answers. A product would
- * have its own drivers instead; the rest of this folder stays as it is. */
+/* Console, files and exit through the debugger (Arm semihosting), which QEMU answers. A product
+ * would have its own drivers instead; the rest of this folder stays as it is. */
 #ifndef FIRMWARE_SEMIHOSTING_H
 #define FIRMWARE_SEMIHOSTING_H
 

@@ -1,10 +1,10 @@
-// Expressions of the loop IR: immutable, shared trees. Semantics are exact, so that the interpreter,
-// the C emitter and the LLVM emitter agree bit for bit:
+// Expressions of the loop IR: immutable, shared trees. Semantics are exact, so that the
+// interpreter, the C emitter and the LLVM emitter agree bit for bit:
 //   * integers wrap (two's complement); `div`/`rem` truncate like C, x/0 = 0 and x%0 = x in the
 //     interpreter only (kernels must not reach them); on `index`, floor_div and floor_mod have a
 //     positive divisor;
 //   * shifts by >= width do not occur; `shr` is arithmetic for signed types, logical for unsigned;
-//   * floats follow IEEE, round to nearest; nothing is contracted: `fma` is the only fused operation;
+//   * floats follow IEEE, round to nearest; nothing is contracted: only `fma` is fused;
 //   * min(a, b) = a < b ? a : b and max(a, b) = a > b ? a : b, so a NaN in either gives b;
 //   * cast float→integer truncates; values out of range do not occur (clamp first);
 //   * `index` is a signed integer of the target's pointer width (64 bits in the interpreter);
@@ -23,7 +23,20 @@ namespace backcast::loop {
 
 /// The element types of tensors, in the same order, and `index`.
 enum class Scalar : uint8_t {
-  boolean, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, index
+  boolean,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  f16,
+  bf16,
+  f32,
+  f64,
+  index
 };
 inline Scalar scalar_of(ElementType type) { return static_cast<Scalar>(type); }
 inline ElementType element_of(Scalar s) { return static_cast<ElementType>(s); }  // not for index
@@ -42,15 +55,15 @@ struct Type {
 };
 
 enum class ExprKind : uint8_t {
-  constant,      // integer or floating value, splat over the lanes
-  var,           // name: a loop variable, a let, an axis, an accumulator, a size symbol, a parameter
-  access,        // name[args…]: multi-dimensional, in definitions only
-  load,          // name[args[0]]: flat element index; lanes > 1 with a scalar index: contiguous; with
-                 // a vector index: gather. name may be a register/stack allocation.
-  unary,         // op(args[0])
-  binary,        // op(args[0], args[1])
-  fma,           // args[0] * args[1] + args[2], one rounding
-  select,        // args[0] ? args[1] : args[2], all evaluated
+  constant,  // integer or floating value, splat over the lanes
+  var,       // name: a loop variable, a let, an axis, an accumulator, a size symbol, a parameter
+  access,    // name[args…]: multi-dimensional, in definitions only
+  load,      // name[args[0]]: flat element index; lanes > 1 with a scalar index: contiguous; with
+             // a vector index: gather. name may be a register/stack allocation.
+  unary,     // op(args[0])
+  binary,    // op(args[0], args[1])
+  fma,       // args[0] * args[1] + args[2], one rounding
+  select,    // args[0] ? args[1] : args[2], all evaluated
   if_then_else,  // the same, scalar condition, lazy: the branch not taken is not evaluated
   cast,          // to `type`
   bitcast,       // same bits, same size
@@ -64,12 +77,38 @@ enum class ExprKind : uint8_t {
 enum class Op : uint8_t {
   none,
   // unary
-  neg, abs, sqrt, floor, ceil, round_even, trunc, bit_not, is_nan,
+  neg,
+  abs,
+  sqrt,
+  floor,
+  ceil,
+  round_even,
+  trunc,
+  bit_not,
+  is_nan,
   // binary arithmetic
-  add, sub, mul, div, rem, floor_div, floor_mod, min, max, bit_and, bit_or, bit_xor, shl, shr,
+  add,
+  sub,
+  mul,
+  div,
+  rem,
+  floor_div,
+  floor_mod,
+  min,
+  max,
+  bit_and,
+  bit_or,
+  bit_xor,
+  shl,
+  shr,
   mul_high,
   // comparisons (bool result)
-  eq, ne, lt, le, gt, ge
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge
 };
 std::string_view name_of(Op op);
 bool is_comparison(Op op);
@@ -98,9 +137,9 @@ struct ExprNode {
   ExprKind kind = ExprKind::constant;
   Type type;
   Op op = Op::none;
-  int64_t int_value = 0;     // constant of an integer, bool or index type
-  double float_value = 0;    // constant of a floating type
-  std::string name;          // var, access, load, call
+  int64_t int_value = 0;   // constant of an integer, bool or index type
+  double float_value = 0;  // constant of a floating type
+  std::string name;        // var, access, load, call
   std::vector<Expr> args;
   std::vector<int32_t> indices;  // shuffle
 };
@@ -139,8 +178,8 @@ Expr floor_mod(Expr a, Expr b);
 Expr min(Expr a, Expr b);
 Expr max(Expr a, Expr b);
 
-bool is_constant(const Expr& e, int64_t value);           // an integer-like constant of this value
-bool as_constant(const Expr& e, int64_t& value);          // any integer-like constant
-bool equal(const Expr& a, const Expr& b);                 // structural
+bool is_constant(const Expr& e, int64_t value);   // an integer-like constant of this value
+bool as_constant(const Expr& e, int64_t& value);  // any integer-like constant
+bool equal(const Expr& a, const Expr& b);         // structural
 
 }  // namespace backcast::loop

@@ -1,5 +1,6 @@
 // Runs programs and kernels as they stand: definitions, scheduled loops, or both. Bounds of every
-// load and store are checked (InternalError names kernel, buffer and index). The judge of schedules.
+// load and store are checked (InternalError names kernel, buffer and index). The judge of
+// schedules.
 #pragma once
 
 #include <cstddef>

@@ -16,7 +16,7 @@ enum class BufferClass : uint8_t { constant, state, input, output, arena };
 
 /// One place in memory. Storage takes the maximum of the shape over the symbols' ranges.
 struct Buffer {
-  std::string name;       // unique in the program; inputs and outputs: the model's names
+  std::string name;  // unique in the program; inputs and outputs: the model's names
   ElementType element = ElementType::f32;
   Dims shape;
   BufferClass kind = BufferClass::arena;
@@ -25,7 +25,7 @@ struct Buffer {
   /// Part of another buffer: starts `view_offset` elements into buffer `view_of` (-1: own storage).
   int32_t view_of = -1;
   Dim view_offset;
-  int64_t offset = -1;    // arena buffers, once planned: bytes from the arena's start
+  int64_t offset = -1;  // arena buffers, once planned: bytes from the arena's start
   Loc loc;
 };
 
@@ -55,8 +55,8 @@ struct Program {
   std::map<std::string, Kernel> kernels;
   std::map<std::string, MathFunction> functions;  // what the kernels call, after legalisation
   std::vector<EntryPoint> entries;
-  int64_t arena_bytes = 0;       // planned
-  int64_t arena_bound = 0;       // lower bound (largest sum of live buffers)
+  int64_t arena_bytes = 0;  // planned
+  int64_t arena_bound = 0;  // lower bound (largest sum of live buffers)
   int64_t arena_alignment = 1;
 
   const Buffer& buffer(BufferId id) const { return buffers[static_cast<size_t>(id)]; }

@@ -66,14 +66,14 @@ class Stmt {
 
 struct StmtNode {
   StmtKind kind = StmtKind::block;
-  std::string name;          // let: variable; for: variable; store: buffer; alloc: buffer
+  std::string name;  // let: variable; for: variable; store: buffer; alloc: buffer
   ForKind for_kind = ForKind::serial;
   Memory memory = Memory::registers;  // alloc
-  Type type;                 // alloc: element type (may be a vector)
-  std::vector<Expr> exprs;   // let {value}; for {begin, extent}; while {condition}; if {condition};
-                             // store {flat index, value} (contiguous for a vector value and a scalar
-                             // index, scatter for a vector index); alloc {count}
-  std::vector<Stmt> body;    // block: statements; for, while: {body}; if: {then} or {then, else}
+  Type type;                          // alloc: element type (may be a vector)
+  std::vector<Expr> exprs;  // let {value}; for {begin, extent}; while {condition}; if {condition};
+                            // store {flat index, value} (contiguous for a vector value and a scalar
+                            // index, scatter for a vector index); alloc {count}
+  std::vector<Stmt> body;   // block: statements; for, while: {body}; if: {then} or {then, else}
   std::shared_ptr<const Definition> definition;  // define
 };
 
@@ -108,8 +108,8 @@ struct Kernel {
   std::vector<BufferParam> buffers;
   std::vector<std::string> sizes;  // index parameters: the size symbols it uses, sorted
   Stmt body;
-  std::vector<Loc> locs;           // model nodes it computes
-  int64_t macs = 0;                // multiply-accumulates per call, for the report
+  std::vector<Loc> locs;  // model nodes it computes
+  int64_t macs = 0;       // multiply-accumulates per call, for the report
 
   const BufferParam* find(const std::string& buffer) const;
 };

@@ -10,8 +10,8 @@
 
 namespace backcast::loop {
 
-/// Rebuilds an expression bottom-up: `f` sees each node after its arguments were rebuilt and returns
-/// the replacement (or the same node).
+/// Rebuilds an expression bottom-up: `f` sees each node after its arguments were rebuilt and
+/// returns the replacement (or the same node).
 Expr rewrite(const Expr& expr, const std::function<Expr(const Expr&)>& f);
 /// Rebuilds a statement bottom-up: `on_expr` for every expression (whole, not node by node), then
 /// `on_stmt` for every statement; either may be null.

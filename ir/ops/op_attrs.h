@@ -77,7 +77,9 @@ BACKCAST_ENUM_NAMES(Comparison, "eq", "ne", "lt", "le", "gt", "ge");
 /// compare: bool; false for NaN except ne.
 struct CompareAttrs {
   Comparison direction = Comparison::eq;
-  static constexpr auto fields() { return std::tuple{field("direction", &CompareAttrs::direction)}; }
+  static constexpr auto fields() {
+    return std::tuple{field("direction", &CompareAttrs::direction)};
+  }
 };
 
 /// iota: counts 0, 1, … along `axis`; no operands.
@@ -114,8 +116,8 @@ struct TransposeAttrs {
   }
 };
 
-/// slice: elements start, start+stride, … below limit, per dimension; 0 <= start <= limit <= extent,
-/// stride >= 1.
+/// slice: elements start, start+stride, … below limit, per dimension; 0 <= start <= limit <=
+/// extent, stride >= 1.
 struct SliceAttrs {
   Dims start, limit;
   Ints stride;
@@ -171,8 +173,8 @@ struct GatherAttrs {
 
 enum class Combiner { assign, add, mul, min, max };
 BACKCAST_ENUM_NAMES(Combiner, "assign", "add", "mul", "min", "max");
-/// scatter(x, indices, updates), gather's twin (StableHLO): x with windows of `updates` combined in,
-/// in row-major order of `updates`; windows that do not fit are skipped.
+/// scatter(x, indices, updates), gather's twin (StableHLO): x with windows of `updates` combined
+/// in, in row-major order of `updates`; windows that do not fit are skipped.
 struct ScatterAttrs {
   Combiner combiner = Combiner::assign;
   Ints update_window_dims, inserted_window_dims, input_batching_dims, indices_batching_dims,
@@ -247,7 +249,8 @@ struct ReduceAttrs {
   }
 };
 
-/// arg_reduce: i64 position of the first (or last) maximum or minimum along `axis`, which disappears.
+/// arg_reduce: i64 position of the first (or last) maximum or minimum along `axis`, which
+/// disappears.
 struct ArgReduceAttrs {
   Reduction kind = Reduction::max;  // max or min
   int64_t axis = 0;
@@ -287,8 +290,8 @@ struct CumulativeAttrs {
   }
 };
 
-/// top_k: tuple (values, i64 indices) of the k largest or smallest along `axis`, best first; of equal
-/// elements the lower index first.
+/// top_k: tuple (values, i64 indices) of the k largest or smallest along `axis`, best first; of
+/// equal elements the lower index first.
 struct TopKAttrs {
   Dim k = 1;
   int64_t axis = 0;

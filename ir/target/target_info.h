@@ -16,13 +16,13 @@ enum class Architecture : uint8_t { x86_64, aarch64, arm, thumb, riscv32, riscv6
 enum class Runner : uint8_t { none, native, qemu_user, qemu_system };
 
 struct TargetInfo {
-  std::string name;       // what --target takes
-  std::string triple;     // normalised LLVM triple
-  std::string cpu;        // LLVM's -mcpu
-  std::string features;   // LLVM's -mattr
-  std::string abi;        // "hard", "soft", "lp64d", …; empty: the triple's default
+  std::string name;      // what --target takes
+  std::string triple;    // normalised LLVM triple
+  std::string cpu;       // LLVM's -mcpu
+  std::string features;  // LLVM's -mattr
+  std::string abi;       // "hard", "soft", "lp64d", …; empty: the triple's default
   Architecture architecture = Architecture::x86_64;
-  std::string summary;    // for tables
+  std::string summary;  // for tables
 
   int pointer_bits = 64;
   // Vector unit: bits of a register (0: none), number of registers, element types it computes on.
@@ -31,21 +31,21 @@ struct TargetInfo {
   // Scalar floating-point registers (of f32) where there is no vector unit; 0: soft float.
   int float_registers = 0;
   int integer_registers = 16;
-  bool has_f32 = true;    // hardware f32
-  bool has_f64 = true;    // hardware f64
-  bool has_fma = false;   // hardware fused multiply-add in f32 (and f64 where has_f64)
+  bool has_f32 = true;       // hardware f32
+  bool has_f64 = true;       // hardware f64
+  bool has_fma = false;      // hardware fused multiply-add in f32 (and f64 where has_f64)
   bool prefers_fma = false;  // use it in contractions: faster than a multiplication and an addition
-  bool has_rounding = false; // floor, ceil, round as instructions
-  int fma_latency = 4;    // cycles: accumulators needed = latency × units
+  bool has_rounding = false;  // floor, ceil, round as instructions
+  int fma_latency = 4;        // cycles: accumulators needed = latency × units
   int fma_units = 1;
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 0;
-  int unroll_budget = 512;   // statements a fully unrolled register tile may take
+  int unroll_budget = 512;  // statements a fully unrolled register tile may take
 
   // Running under test
   Runner runner = Runner::none;
-  std::string qemu;          // qemu_user: program; qemu_system: machine ("mps2-an386")
-  std::string qemu_cpu;      // qemu_user: -cpu
+  std::string qemu;            // qemu_user: program; qemu_system: machine ("mps2-an386")
+  std::string qemu_cpu;        // qemu_user: -cpu
   std::string cross_compiler;  // for verify's harness: "aarch64-linux-gnu-gcc"
   std::string compiler_flags;  // for --emit c and the harness: "-mcpu=cortex-m4 -mthumb …"
 
