@@ -14,17 +14,11 @@ using loop::ExprNode;
 
 namespace {
 
-bool has_access(const Expr& e) {
-  bool found = false;
-  loop::visit(e, [&](const Expr& n) { found = found || n->kind == ExprKind::access; });
-  return found;
-}
-
 void add_cost(const Expr& e, DefinitionCost& total) {
   switch (e->kind) {
     case ExprKind::access:
       for (const Expr& index : e->args) {
-        if (has_access(index)) {
+        if (reads_memory(index)) {
           ++total.indirect;
           add_cost(index, total);
         }
@@ -48,6 +42,12 @@ void add_cost(const Expr& e, DefinitionCost& total) {
 }
 
 }  // namespace
+
+bool reads_memory(const Expr& e) {
+  bool found = false;
+  loop::visit(e, [&](const Expr& n) { found = found || n->kind == ExprKind::access; });
+  return found;
+}
 
 DefinitionCost cost(const Definition& definition) {
   DefinitionCost total;

@@ -19,6 +19,9 @@ DefinitionCost cost(const loop::Definition& definition);
 /// Iterations at the symbols' maxima: axes and reduction axes.
 int64_t points(const loop::Definition& definition, const SymbolRanges& symbols);
 
+/// Does the expression read a buffer? An index that does is only known at run time.
+bool reads_memory(const loop::Expr& e);
+
 /// Distinct buffers read.
 size_t params(const loop::Definition& definition);
 

@@ -85,7 +85,7 @@ class Chooser {
     if (!access.in_reduction || !is_constant_(access.buffer)) return false;
     int reads = 0;
     for (const Access& other : accesses_) reads += other.buffer == access.buffer;
-    if (reads != 1 || mentions_access(access.flat)) return false;
+    if (reads != 1 || reads_memory(access.flat)) return false;
     for (const std::vector<Axis>* axes : {&definition_.axes, &definition_.reduce_axes}) {
       for (const Axis& axis : *axes) {
         if (!coefficient(access.flat, axis.name)) return false;
@@ -96,12 +96,6 @@ class Chooser {
       if (!static_extent(axis)) return false;
     }
     return true;
-  }
-
-  static bool mentions_access(const Expr& e) {
-    bool found = false;
-    loop::visit(e, [&](const Expr& n) { found = found || n->kind == ExprKind::access; });
-    return found;
   }
 
   int64_t extent(const std::string& name) const {

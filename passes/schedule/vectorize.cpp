@@ -2,6 +2,7 @@
 
 #include "ir/graph/error.h"
 #include "ir/loop/visit.h"
+#include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
 
 namespace backcast {
@@ -9,16 +10,6 @@ namespace backcast {
 using loop::Expr;
 using loop::ExprKind;
 using loop::ExprNode;
-
-namespace {
-
-bool reads_memory(const Expr& e) {
-  bool found = false;
-  loop::visit(e, [&](const Expr& n) { found = found || n->kind == ExprKind::access; });
-  return found;
-}
-
-}  // namespace
 
 Expr Vectorizer::index(const Expr& flat) const {
   // An index that depends on the axis in another way than +1 per lane: one index per lane.
