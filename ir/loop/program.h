@@ -3,10 +3,13 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "ir/graph/literal.h"
+#include "ir/graph/state_role.h"
 #include "ir/graph/type.h"
 #include "ir/loop/stmt.h"
 
@@ -21,31 +24,60 @@ struct Buffer {
   Dims shape;
   BufferClass kind = BufferClass::arena;
   int64_t alignment = 0;  // bytes; 0: the element's size
-  Literal value;          // constant
+  Literal value;          // constant; state: what init puts there (zeros where it has no data)
   /// Part of another buffer: starts `view_offset` elements into buffer `view_of` (-1: own storage).
   int32_t view_of = -1;
   Dim view_offset;
-  int64_t offset = -1;  // arena buffers, once planned: bytes from the arena's start
+  int64_t offset = -1;  // once planned: bytes from the start of the arena, or of the state
   Loc loc;
+  StateRole role = StateRole::parameter;  // state
+  /// State that is trained in part: elements from `slice_start` on along `slice_axis` of the
+  /// model's initializer; -1: all of it.
+  int32_t slice_axis = -1;
+  int64_t slice_start = 0;
 };
 
 /// Index into Program::buffers.
 using BufferId = int32_t;
 
-enum class StepKind : uint8_t { call, copy };
+enum class StepKind : uint8_t { call, copy, loop, branch, check_finite };
 /// call: kernel(buffers…, sizes…). copy: buffers[1] ← buffers[0], whole.
+/// loop: `symbol` counts 0 … count-1 (`reverse`: down) around `body`; buffers are {trips (i64
+///   scalar) or -1, condition (bool scalar) or -1}: trips bounds the count further, and the
+///   condition is read before every trip and ends the loop when false. Reversed, it counts from the
+///   number of trips - 1. View offsets and sizes inside the body may mention the symbol.
+/// branch: buffers[0] (bool scalar) chooses `body` or `otherwise`.
+/// check_finite: the entry point ends with a status when buffers[0] (a float scalar) is infinite or
+///   NaN. Steps write state only after it.
 struct Step {
   StepKind kind = StepKind::call;
   std::string kernel;
-  std::vector<BufferId> buffers;  // one per BufferParam
+  std::vector<BufferId> buffers;  // call: one per BufferParam
   std::vector<Dim> sizes;         // one per Kernel::sizes
   Loc loc;
+  std::string symbol;  // loop
+  Dim count;
+  bool reverse = false;
+  std::vector<Step> body, otherwise;
+};
+
+/// What the integers of an input may be; anything else is refused before the first step.
+struct ValueRange {
+  int64_t min = 0, max = 0;
+  std::optional<int64_t> ignore;  // allowed too
+  friend bool operator==(const ValueRange&, const ValueRange&) = default;
 };
 
 struct EntryPoint {
   std::string name = "run";
   std::vector<BufferId> inputs, outputs;  // in the model's order
   std::vector<Step> steps;
+  std::map<BufferId, ValueRange> ranges;  // of inputs
+  /// Outputs the caller may leave out; a step that writes one is then skipped (it writes nothing
+  /// else, and nothing reads the output).
+  std::set<BufferId> optional_outputs;
+  /// State (i32 or u32 scalar) that must not be zero when the entry point is called; -1: none.
+  BufferId required_count = -1;
 };
 
 struct Program {
@@ -58,6 +90,10 @@ struct Program {
   int64_t arena_bytes = 0;  // planned
   int64_t arena_bound = 0;  // lower bound (largest sum of live buffers)
   int64_t arena_alignment = 1;
+  int64_t state_bytes = 0;  // planned: header and state buffers
+  int64_t state_alignment = 1;
+  int64_t batch = 0;       // examples of a training step, for the header; 0: not said
+  int64_t accumulate = 0;  // training steps per update; 0: a step updates
 
   const Buffer& buffer(BufferId id) const { return buffers[static_cast<size_t>(id)]; }
   /// Bytes of storage at the symbols' maxima.
