@@ -30,6 +30,18 @@ const Function& Module::function(const std::string& name) const {
   return found->second;
 }
 
+std::vector<Entry> entries_of(const Module& module) {
+  if (!module.entries.empty()) return module.entries;
+  return {{"run", "main", "", {}}};
+}
+
+const StateVariable* find_state(const Module& module, const std::string& name) {
+  for (const StateVariable& state : module.states) {
+    if (state.name == name) return &state;
+  }
+  return nullptr;
+}
+
 std::vector<int> use_counts(const Function& function) {
   std::vector<int> counts(function.nodes.size(), 0);
   for (const Node& node : function.nodes) {
@@ -61,7 +73,8 @@ std::vector<std::string> called_functions(const Node& node) {
     return names;
   }
   for (const AttrField& field : node.attrs.fields()) {
-    if (const FunctionRef* ref = std::get_if<FunctionRef>(&field.value)) names.push_back(ref->name);
+    const FunctionRef* ref = std::get_if<FunctionRef>(&field.value);
+    if (ref && !ref->name.empty()) names.push_back(ref->name);
   }
   return names;
 }
@@ -110,6 +123,7 @@ bool equal(const Function& a, const Function& b) {
 }
 
 bool equal(const Module& a, const Module& b) {
+  if (a.states != b.states || a.entries != b.entries) return false;
   if (a.symbols != b.symbols || a.functions.size() != b.functions.size()) return false;
   for (const auto& [name, function] : a.functions) {
     const std::map<std::string, Function>::const_iterator other = b.functions.find(name);

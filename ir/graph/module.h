@@ -3,12 +3,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ir/graph/ids.h"
 #include "ir/graph/loc.h"
 #include "ir/graph/op.h"
+#include "ir/graph/state_role.h"
 
 namespace backcast {
 
@@ -37,12 +39,49 @@ struct Function {
   int64_t size() const { return static_cast<int64_t>(nodes.size()); }
 };
 
+/// A variable that outlives a call: a trained parameter, a moment of the optimizer, … It has the
+/// type of its initial value.
+struct StateVariable {
+  std::string name;
+  StateRole role = StateRole::parameter;
+  Literal initial;
+  Loc loc;
+  friend bool operator==(const StateVariable& a, const StateVariable& b) {
+    return a.name == b.name && a.role == b.role && a.initial == b.initial;
+  }
+};
+
+/// What the integers of an input may be.
+struct InputRange {
+  int64_t min = 0, max = 0;
+  std::optional<int64_t> ignore;  // allowed too
+  friend bool operator==(const InputRange&, const InputRange&) = default;
+};
+
+/// A function the library offers. Of `function`, a parameter that bears a state variable's name
+/// reads it, and a result of that name is its new value; all others are inputs and outputs.
+struct Entry {
+  std::string name;      // "train_step"
+  std::string function;  // "main"
+  /// Result that must be finite: otherwise the call ends without writing any state. May be empty.
+  std::string guard;
+  std::map<std::string, InputRange> ranges;  // by input
+  friend bool operator==(const Entry&, const Entry&) = default;
+};
+
 struct Module {
   std::map<std::string, Function> functions;
   SymbolRanges symbols;
+  std::vector<StateVariable> states;  // parameters first, in the file's order
+  std::vector<Entry> entries;         // none: `main` is offered as `run`
 
   const Function& function(const std::string& name) const;  // CompileError when absent
 };
+
+/// The module's entries, or the one that stands for none.
+std::vector<Entry> entries_of(const Module& module);
+/// Null when there is none.
+const StateVariable* find_state(const Module& module, const std::string& name);
 
 /// How many nodes use each value (the result counts as one use).
 std::vector<int> use_counts(const Function& function);

@@ -1,5 +1,5 @@
-// What an operator is: its name, documentation, shape inference and plain evaluation, all in one
-// file of ir/ops. No field has a default, so that a forgotten one does not compile.
+// What an operator is: its name, documentation, shape inference, plain evaluation and gradient, all
+// in one file of ir/ops. No field has a default, so that a forgotten one does not compile.
 #pragma once
 
 #include <span>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/graph/attributes.h"
+#include "ir/graph/gradient.h"
 #include "ir/graph/literal.h"
 #include "ir/graph/type.h"
 
@@ -58,6 +59,7 @@ struct OpDef {
   Attrs default_attrs;
   Type (*infer)(const InferContext&);
   Value (*evaluate)(const EvalContext&);
+  Gradient gradient;  // built from core operators (ir/graph/gradient.h)
 };
 
 /// Null when there is no such core operator.

@@ -55,13 +55,18 @@ class Parser {
     while (!scanner_.at_end()) {
       if (scanner_.accept("symbol")) {
         symbol();
+      } else if (scanner_.accept("state")) {
+        state();
+      } else if (scanner_.accept("entry")) {
+        entry();
       } else if (scanner_.accept("func")) {
         function();
       } else {
-        scanner_.fail("expected \"symbol\" or \"func\"");
+        scanner_.fail("expected \"symbol\", \"state\", \"entry\" or \"func\"");
       }
     }
     check_calls();
+    check_entries();
     check_types();
     return std::move(module_);
   }
@@ -98,6 +103,52 @@ class Parser {
     }
     if (!module_.symbols.emplace(name, range).second) {
       scanner_.fail_at(start, "symbol " + name + " is declared twice");
+    }
+  }
+
+  void state() {
+    const size_t start = scanner_.position();
+    StateVariable state;
+    state.name = scanner_.quoted();
+    const std::string role(scanner_.word());
+    const auto names = EnumNames<StateRole>::names;
+    const size_t count = std::size(EnumNames<StateRole>::names);
+    size_t index = 0;
+    while (index < count && names[index] != role) ++index;
+    if (index == count) scanner_.fail_at(start, "\"" + role + "\" is no role of a state variable");
+    state.role = static_cast<StateRole>(index);
+    scanner_.expect("=");
+    state.initial = literal();
+    state.loc = location();
+    if (find_state(module_, state.name)) {
+      scanner_.fail_at(start, "state " + state.name + " is declared twice");
+    }
+    module_.states.push_back(std::move(state));
+  }
+
+  void entry() {
+    entry_position_ = scanner_.position();
+    Entry entry;
+    entry.name = scanner_.quoted();
+    scanner_.expect("@");
+    entry.function = word_or_quoted("the name of a function");
+    if (scanner_.accept("guard")) entry.guard = scanner_.quoted();
+    while (scanner_.accept("range")) {
+      const std::string input = scanner_.quoted();
+      InputRange range;
+      range.min = scanner_.integer();
+      scanner_.expect("..");
+      range.max = scanner_.integer();
+      if (scanner_.accept("ignore")) range.ignore = scanner_.integer();
+      entry.ranges[input] = range;
+    }
+    module_.entries.push_back(std::move(entry));
+  }
+
+  void check_entries() {
+    for (const Entry& entry : module_.entries) {
+      if (module_.functions.contains(entry.function)) continue;
+      scanner_.fail_at(entry_position_, "there is no function @" + entry.function);
     }
   }
 
@@ -464,6 +515,7 @@ class Parser {
   std::vector<Pending> pending_;
   std::vector<Pending> calls_;
   std::map<std::string, size_t> positions_;
+  size_t entry_position_ = 0;
 };
 
 }  // namespace

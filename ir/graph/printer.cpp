@@ -136,9 +136,22 @@ std::string head_text(const Function& function, const ValueNames& names,
   return text + (function.result_names.empty() ? " {\n" : ") {\n");
 }
 
+std::string entry_text(const Entry& entry) {
+  std::string text = fmt::format("entry {} @{}", quote(entry.name), word_or_quoted(entry.function));
+  if (!entry.guard.empty()) text += " guard " + quote(entry.guard);
+  for (const auto& [input, range] : entry.ranges) {
+    text += fmt::format(" range {} {}..{}", quote(input), range.min, range.max);
+    if (range.ignore) text += fmt::format(" ignore {}", *range.ignore);
+  }
+  return text + "\n";
+}
+
 /// Calls f with every literal of the module that is too big to print.
 template <class F>
 void for_each_big_literal(const Module& module, const PrintOptions& options, F&& f) {
+  for (const StateVariable& state : module.states) {
+    if (!is_inline(state.initial, options)) f(state.initial);
+  }
   for (const auto& [name, function] : module.functions) {
     for (const Node& node : function.nodes) {
       for (const AttrField& field : node.attrs.fields()) {
@@ -178,6 +191,11 @@ std::string print(const Module& module, const PrintOptions& options) {
     text += fmt::format("symbol {} in {}..{}\n", word_or_quoted(name), range.min,
                         range.max == INT64_MAX ? "" : std::to_string(range.max));
   }
+  for (const StateVariable& state : module.states) {
+    text += fmt::format("state {} {} = {}{}\n", quote(state.name), enum_name(state.role),
+                        literal_text(state.initial, options), location_text(state.loc, options));
+  }
+  for (const Entry& entry : module.entries) text += entry_text(entry);
   for (const auto& [name, function] : module.functions) {
     if (!text.empty()) text += "\n";
     text += print(function, options);

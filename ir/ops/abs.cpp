@@ -22,6 +22,7 @@ const OpDef abs = {
     .default_attrs = {},
     .infer = infer_unary<kNumeric>,
     .evaluate = evaluate_unary<kNumeric, Abs>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

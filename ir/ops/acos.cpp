@@ -18,6 +18,7 @@ const OpDef acos = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Acos>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

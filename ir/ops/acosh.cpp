@@ -18,6 +18,7 @@ const OpDef acosh = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Acosh>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -11,6 +11,10 @@ struct Add {
   }
 };
 
+std::vector<Adjoint> gradient_of_add(GradientContext& context) {
+  return {context.seed(), context.seed()};
+}
+
 }  // namespace
 
 const OpDef add = {
@@ -21,6 +25,7 @@ const OpDef add = {
     .default_attrs = {},
     .infer = infer_binary<kNumeric>,
     .evaluate = evaluate_binary<kNumeric, Add>,
+    .gradient = gradient_of_add,
 };
 
 }  // namespace backcast::ops

@@ -68,6 +68,7 @@ const OpDef arg_reduce = {
     .default_attrs = ArgReduceAttrs{},
     .infer = infer_arg_reduce,
     .evaluate = evaluate_arg_reduce,
+    .gradient = zero_gradient("positions"),
 };
 
 }  // namespace backcast::ops

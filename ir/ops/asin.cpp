@@ -18,6 +18,7 @@ const OpDef asin = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Asin>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -18,6 +18,7 @@ const OpDef asinh = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Asinh>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

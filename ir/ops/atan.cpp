@@ -18,6 +18,7 @@ const OpDef atan = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Atan>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -18,6 +18,7 @@ const OpDef atanh = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Atanh>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

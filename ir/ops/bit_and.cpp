@@ -21,6 +21,7 @@ const OpDef bit_and = {
     .default_attrs = {},
     .infer = infer_binary<kBits>,
     .evaluate = evaluate_binary<kBits, BitAnd>,
+    .gradient = zero_gradient("integers"),
 };
 
 }  // namespace backcast::ops

@@ -22,6 +22,7 @@ const OpDef bit_not = {
     .default_attrs = {},
     .infer = infer_unary<kBits>,
     .evaluate = evaluate_unary<kBits, BitNot>,
+    .gradient = zero_gradient("integers"),
 };
 
 }  // namespace backcast::ops

@@ -21,6 +21,7 @@ const OpDef bit_or = {
     .default_attrs = {},
     .infer = infer_binary<kBits>,
     .evaluate = evaluate_binary<kBits, BitOr>,
+    .gradient = zero_gradient("integers"),
 };
 
 }  // namespace backcast::ops

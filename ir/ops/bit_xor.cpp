@@ -21,6 +21,7 @@ const OpDef bit_xor = {
     .default_attrs = {},
     .infer = infer_binary<kBits>,
     .evaluate = evaluate_binary<kBits, BitXor>,
+    .gradient = zero_gradient("integers"),
 };
 
 }  // namespace backcast::ops

@@ -47,6 +47,7 @@ const OpDef broadcast = {
     .default_attrs = BroadcastAttrs{},
     .infer = infer_broadcast,
     .evaluate = evaluate_broadcast,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

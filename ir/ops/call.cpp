@@ -14,6 +14,10 @@ Value evaluate_call(const EvalContext& context) {
   return evaluate_application(context, context.node.attrs.as<CallAttrs>().function);
 }
 
+std::vector<Adjoint> gradient_of_call(GradientContext& context) {
+  return gradient_of_application(context, context.node.attrs.as<CallAttrs>().function);
+}
+
 }  // namespace
 
 const OpDef call = {
@@ -24,6 +28,7 @@ const OpDef call = {
     .default_attrs = CallAttrs{},
     .infer = infer_call,
     .evaluate = evaluate_call,
+    .gradient = gradient_of_call,
 };
 
 }  // namespace backcast::ops

@@ -4,6 +4,8 @@
 
 #include "ir/graph/evaluator.h"
 #include "ir/graph/module.h"
+#include "ir/ops/adjoint.h"
+#include "ir/ops/ops.h"
 #include "ir/ops/shape_rules.h"
 
 namespace backcast::ops {
@@ -125,6 +127,24 @@ Type infer_application(const InferContext& context, const FunctionRef& function)
 Value evaluate_application(const EvalContext& context, const FunctionRef& function) {
   return backcast::evaluate(context.module, context.module.function(function.name),
                             {context.operands.begin(), context.operands.end()}, context.symbols);
+}
+
+std::vector<Adjoint> gradient_of_application(GradientContext& context,
+                                             const FunctionRef& function) {
+  Builder& builder = context.builder;
+  const std::string vjp = context.services.vjp_function(function.name, context.wanted);
+  std::vector<ValueId> operands = context.node.operands;
+  for (ValueId leaf : cotangent_leaves(builder, context.cotangent, context.node.type)) {
+    operands.push_back(leaf);
+  }
+  const ValueId adjoints = builder.emit(call, operands, CallAttrs{{vjp}});
+  std::vector<Adjoint> result(context.wanted.size());
+  int64_t next = 0;
+  for (size_t i = 0; i < context.wanted.size(); ++i) {
+    if (!context.wanted[i]) continue;
+    result[i] = adjoint_of_value(builder, builder.emit(get, {adjoints}, GetAttrs{next++}));
+  }
+  return result;
 }
 
 }  // namespace backcast::ops

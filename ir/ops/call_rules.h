@@ -10,5 +10,7 @@ namespace backcast::ops {
 /// do not fit the parameters.
 Type infer_application(const InferContext& context, const FunctionRef& function);
 Value evaluate_application(const EvalContext& context, const FunctionRef& function);
+/// Calls the vector-Jacobian function of `function`.
+std::vector<Adjoint> gradient_of_application(GradientContext& context, const FunctionRef& function);
 
 }  // namespace backcast::ops

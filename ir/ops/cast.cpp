@@ -87,6 +87,7 @@ const OpDef cast = {
     .default_attrs = CastAttrs{},
     .infer = infer_cast,
     .evaluate = evaluate_cast,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

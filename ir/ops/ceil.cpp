@@ -22,6 +22,7 @@ const OpDef ceil = {
     .default_attrs = {},
     .infer = infer_unary<kNumeric>,
     .evaluate = evaluate_unary<kNumeric, Ceil>,
+    .gradient = zero_gradient("piecewise constant"),
 };
 
 }  // namespace backcast::ops

@@ -44,6 +44,7 @@ const OpDef clamp = {
     .default_attrs = {},
     .infer = infer_clamp,
     .evaluate = evaluate_clamp,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -61,6 +61,7 @@ const OpDef compare = {
     .default_attrs = CompareAttrs{},
     .infer = infer_compare,
     .evaluate = evaluate_compare,
+    .gradient = zero_gradient("a truth value"),
 };
 
 }  // namespace backcast::ops

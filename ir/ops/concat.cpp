@@ -56,6 +56,7 @@ const OpDef concat = {
     .default_attrs = ConcatAttrs{},
     .infer = infer_concat,
     .evaluate = evaluate_concat,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -26,6 +26,7 @@ const OpDef constant = {
     .default_attrs = ConstantAttrs{},
     .infer = infer_constant,
     .evaluate = evaluate_constant,
+    .gradient = zero_gradient("no operands"),
 };
 
 }  // namespace backcast::ops

@@ -240,6 +240,7 @@ const OpDef conv = {
     .default_attrs = ConvAttrs{},
     .infer = infer_conv,
     .evaluate = evaluate_conv,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

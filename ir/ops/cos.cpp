@@ -18,6 +18,7 @@ const OpDef cos = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Cos>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

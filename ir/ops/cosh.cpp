@@ -18,6 +18,7 @@ const OpDef cosh = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Cosh>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -55,6 +55,7 @@ const OpDef cumulative = {
     .default_attrs = CumulativeAttrs{},
     .infer = infer_cumulative,
     .evaluate = evaluate_cumulative,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -22,6 +22,7 @@ const OpDef dimension = {
     .default_attrs = DimensionAttrs{},
     .infer = infer_dimension,
     .evaluate = evaluate_dimension,
+    .gradient = zero_gradient("no operands"),
 };
 
 }  // namespace backcast::ops

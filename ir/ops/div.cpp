@@ -31,6 +31,7 @@ const OpDef div = {
     .default_attrs = {},
     .infer = infer_binary<kNumeric>,
     .evaluate = evaluate_binary<kNumeric, Div>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -142,6 +142,7 @@ const OpDef dot_general = {
     .default_attrs = DotGeneralAttrs{},
     .infer = infer_dot_general,
     .evaluate = evaluate_dot_general,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

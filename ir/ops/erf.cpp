@@ -18,6 +18,7 @@ const OpDef erf = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Erf>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

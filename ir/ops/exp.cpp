@@ -18,6 +18,7 @@ const OpDef exp = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Exp>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

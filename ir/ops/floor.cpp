@@ -22,6 +22,7 @@ const OpDef floor = {
     .default_attrs = {},
     .infer = infer_unary<kNumeric>,
     .evaluate = evaluate_unary<kNumeric, Floor>,
+    .gradient = zero_gradient("piecewise constant"),
 };
 
 }  // namespace backcast::ops

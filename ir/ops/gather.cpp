@@ -93,6 +93,7 @@ const OpDef gather = {
     .default_attrs = GatherAttrs{},
     .infer = infer_gather,
     .evaluate = evaluate_gather,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -1,4 +1,5 @@
 // get: one element of a tuple.
+#include "ir/graph/builder.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/shape_rules.h"
 
@@ -21,6 +22,13 @@ Value evaluate_get(const EvalContext& context) {
   return context.operands[0].elements.at(static_cast<size_t>(index));
 }
 
+std::vector<Adjoint> gradient_of_get(GradientContext& context) {
+  const std::vector<Type>& elements = context.builder.type(context.operand(0)).elements();
+  std::vector<Adjoint> parts(elements.size());
+  parts[static_cast<size_t>(context.node.attrs.as<GetAttrs>().index)] = context.cotangent;
+  return {Adjoint::tuple(std::move(parts))};
+}
+
 }  // namespace
 
 const OpDef get = {
@@ -31,6 +39,7 @@ const OpDef get = {
     .default_attrs = GetAttrs{},
     .infer = infer_get,
     .evaluate = evaluate_get,
+    .gradient = gradient_of_get,
 };
 
 }  // namespace backcast::ops

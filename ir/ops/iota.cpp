@@ -40,6 +40,7 @@ const OpDef iota = {
     .default_attrs = IotaAttrs{},
     .infer = infer_iota,
     .evaluate = evaluate_iota,
+    .gradient = zero_gradient("no operands"),
 };
 
 }  // namespace backcast::ops

@@ -21,6 +21,7 @@ const OpDef is_inf = {
     .default_attrs = IsInfAttrs{},
     .infer = infer_predicate<kFloat>,
     .evaluate = evaluate_is_inf,
+    .gradient = zero_gradient("a truth value"),
 };
 
 }  // namespace backcast::ops

@@ -18,6 +18,7 @@ const OpDef is_nan = {
     .default_attrs = {},
     .infer = infer_predicate<kFloat>,
     .evaluate = evaluate_is_nan,
+    .gradient = zero_gradient("a truth value"),
 };
 
 }  // namespace backcast::ops

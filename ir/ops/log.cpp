@@ -18,6 +18,7 @@ const OpDef log = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Log>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -21,6 +21,7 @@ const OpDef max = {
     .default_attrs = {},
     .infer = infer_binary<kAny>,
     .evaluate = evaluate_binary<kAny, Max>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

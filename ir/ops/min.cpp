@@ -21,6 +21,7 @@ const OpDef min = {
     .default_attrs = {},
     .infer = infer_binary<kAny>,
     .evaluate = evaluate_binary<kAny, Min>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

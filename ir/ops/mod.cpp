@@ -24,6 +24,7 @@ const OpDef mod = {
     .default_attrs = {},
     .infer = infer_binary<kNumeric>,
     .evaluate = evaluate_binary<kNumeric, Mod>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

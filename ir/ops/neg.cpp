@@ -22,6 +22,7 @@ const OpDef neg = {
     .default_attrs = {},
     .infer = infer_unary<kNumeric>,
     .evaluate = evaluate_unary<kNumeric, Neg>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -39,13 +39,17 @@ struct CallAttrs {
 };
 
 /// composite: a call with a well-known name ("softmax"), which lowering may claim; otherwise the
-/// body is inlined.
+/// body is inlined. `gradient` may name a function that takes the operands, the result and one
+/// cotangent per floating-point tensor of the result, and gives a tuple with the adjoint of every
+/// floating-point tensor operand; without one the body is differentiated.
 struct CompositeAttrs {
   std::string name;
   FunctionRef function;
+  FunctionRef gradient = {};
   static constexpr auto fields() {
     return std::tuple{field("name", &CompositeAttrs::name),
-                      field("function", &CompositeAttrs::function)};
+                      field("function", &CompositeAttrs::function),
+                      field("gradient", &CompositeAttrs::gradient)};
   }
 };
 

@@ -99,6 +99,7 @@ const OpDef pad = {
     .default_attrs = PadAttrs{},
     .infer = infer_pad,
     .evaluate = evaluate_pad,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

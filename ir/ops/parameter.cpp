@@ -26,6 +26,7 @@ const OpDef parameter = {
     .default_attrs = ParameterAttrs{},
     .infer = infer_parameter,
     .evaluate = evaluate_parameter,
+    .gradient = zero_gradient("no operands"),
 };
 
 }  // namespace backcast::ops

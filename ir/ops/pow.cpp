@@ -44,6 +44,7 @@ const OpDef pow = {
     .default_attrs = {},
     .infer = infer_binary<kNumeric>,
     .evaluate = evaluate_binary<kNumeric, Pow>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

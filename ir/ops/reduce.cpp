@@ -67,6 +67,7 @@ const OpDef reduce = {
     .default_attrs = ReduceAttrs{},
     .infer = infer_reduce,
     .evaluate = evaluate_reduce,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -101,6 +101,7 @@ const OpDef reduce_window = {
     .default_attrs = ReduceWindowAttrs{},
     .infer = infer_reduce_window,
     .evaluate = evaluate_reduce_window,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -21,6 +21,7 @@ const OpDef relu = {
     .default_attrs = {},
     .infer = infer_unary<kNumeric>,
     .evaluate = evaluate_unary<kNumeric, Relu>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -24,6 +24,7 @@ const OpDef rem = {
     .default_attrs = {},
     .infer = infer_binary<kNumeric>,
     .evaluate = evaluate_binary<kNumeric, Rem>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

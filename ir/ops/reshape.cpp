@@ -44,6 +44,7 @@ const OpDef reshape = {
     .default_attrs = ReshapeAttrs{},
     .infer = infer_reshape,
     .evaluate = evaluate_reshape,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

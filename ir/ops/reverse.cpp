@@ -35,6 +35,7 @@ const OpDef reverse = {
     .default_attrs = ReverseAttrs{},
     .infer = infer_reverse,
     .evaluate = evaluate_reverse,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

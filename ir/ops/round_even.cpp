@@ -22,6 +22,7 @@ const OpDef round_even = {
     .default_attrs = {},
     .infer = infer_unary<kNumeric>,
     .evaluate = evaluate_unary<kNumeric, RoundEven>,
+    .gradient = zero_gradient("piecewise constant"),
 };
 
 }  // namespace backcast::ops

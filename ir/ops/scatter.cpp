@@ -121,6 +121,7 @@ const OpDef scatter = {
     .default_attrs = ScatterAttrs{},
     .infer = infer_scatter,
     .evaluate = evaluate_scatter,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -41,6 +41,7 @@ const OpDef select = {
     .default_attrs = {},
     .infer = infer_select,
     .evaluate = evaluate_select,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

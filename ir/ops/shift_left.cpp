@@ -22,6 +22,7 @@ const OpDef shift_left = {
     .default_attrs = {},
     .infer = infer_binary<kInteger>,
     .evaluate = evaluate_binary<kInteger, ShiftLeft>,
+    .gradient = zero_gradient("integers"),
 };
 
 }  // namespace backcast::ops

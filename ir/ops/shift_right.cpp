@@ -25,6 +25,7 @@ const OpDef shift_right = {
     .default_attrs = {},
     .infer = infer_binary<kInteger>,
     .evaluate = evaluate_binary<kInteger, ShiftRight>,
+    .gradient = zero_gradient("integers"),
 };
 
 }  // namespace backcast::ops

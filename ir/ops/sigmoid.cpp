@@ -19,6 +19,7 @@ const OpDef sigmoid = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Sigmoid>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

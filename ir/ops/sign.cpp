@@ -22,6 +22,7 @@ const OpDef sign = {
     .default_attrs = {},
     .infer = infer_unary<kNumeric>,
     .evaluate = evaluate_unary<kNumeric, Sign>,
+    .gradient = zero_gradient("piecewise constant"),
 };
 
 }  // namespace backcast::ops

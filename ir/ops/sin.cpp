@@ -18,6 +18,7 @@ const OpDef sin = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Sin>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -18,6 +18,7 @@ const OpDef sinh = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Sinh>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

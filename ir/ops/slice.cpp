@@ -60,6 +60,7 @@ const OpDef slice = {
     .default_attrs = SliceAttrs{},
     .infer = infer_slice,
     .evaluate = evaluate_slice,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -18,6 +18,7 @@ const OpDef sqrt = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Sqrt>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -21,6 +21,7 @@ const OpDef sub = {
     .default_attrs = {},
     .infer = infer_binary<kNumeric>,
     .evaluate = evaluate_binary<kNumeric, Sub>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -18,6 +18,7 @@ const OpDef tan = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Tan>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -18,6 +18,7 @@ const OpDef tanh = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Tanh>,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -82,6 +82,7 @@ const OpDef top_k = {
     .default_attrs = TopKAttrs{},
     .infer = infer_top_k,
     .evaluate = evaluate_top_k,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

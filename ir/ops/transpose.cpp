@@ -41,6 +41,7 @@ const OpDef transpose = {
     .default_attrs = TransposeAttrs{},
     .infer = infer_transpose,
     .evaluate = evaluate_transpose,
+    .gradient = no_gradient("not differentiated"),
 };
 
 }  // namespace backcast::ops

@@ -12,6 +12,10 @@ Value evaluate_tuple(const EvalContext& context) {
   return Value::make_tuple({context.operands.begin(), context.operands.end()});
 }
 
+std::vector<Adjoint> gradient_of_tuple(GradientContext& context) {
+  return context.cotangent.elements;
+}
+
 }  // namespace
 
 const OpDef tuple = {
@@ -22,6 +26,7 @@ const OpDef tuple = {
     .default_attrs = {},
     .infer = infer_tuple,
     .evaluate = evaluate_tuple,
+    .gradient = gradient_of_tuple,
 };
 
 }  // namespace backcast::ops
