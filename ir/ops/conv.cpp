@@ -7,6 +7,7 @@
 
 #include "ir/ops/ops.h"
 #include "ir/ops/taps.h"
+#include "ir/ops/val.h"
 #include "ir/ops/walk.h"
 
 namespace backcast::ops {
@@ -228,6 +229,102 @@ Value evaluate_conv(const EvalContext& context) {
   return result.finish();
 }
 
+/// Extents in one spatial dimension, all dilated: the output by the strides.
+struct DilatedExtents {
+  Dim input, kernel, output;
+};
+
+DilatedExtents dilated_extents(const GradientContext& context, const ConvAttrs& attrs, size_t i) {
+  const SymbolRanges& ranges = context.builder.module().symbols;
+  const TensorType& y = context.node.type.tensor();
+  return {
+      dilated(extent_of(context.type(0), attrs.input_spatial[i]), attrs.input_dilation[i], ranges),
+      dilated(extent_of(context.type(1), attrs.kernel_spatial[i]), attrs.kernel_dilation[i],
+              ranges),
+      dilated(extent_of(y, attrs.output_spatial[i]), attrs.strides[i], ranges)};
+}
+
+/// Dimension `from`, which consists of `groups` groups, becomes a factor of dimension `to`, in
+/// front of what is there: [g·a, b] → [a, g·b].
+Val move_groups(const Val& x, int64_t from, int64_t to, int64_t groups) {
+  if (groups == 1) return x;
+  Shape split;  // the group dimension stands before `from`
+  Ints permutation;
+  Shape merged = x.shape();
+  const size_t source = static_cast<size_t>(from), target = static_cast<size_t>(to);
+  merged[source] = Dim::floor_div(merged[source], groups);
+  merged[target] = merged[target] * Dim(groups);
+  for (int64_t d = 0; d < x.rank(); ++d) {
+    if (d == from) split.push_back(groups);
+    split.push_back(d == from ? merged[source] : x.shape()[static_cast<size_t>(d)]);
+    if (d == to) permutation.push_back(from);
+    permutation.push_back(d < from ? d : d + 1);
+  }
+  return reshape(transpose(reshape(x, split), permutation), merged);
+}
+
+/// The cotangent, spread by the strides, convolved with the reversed kernel whose outputs and
+/// features have changed places (per group). With batch groups the groups are feature groups of
+/// the cotangent, and come out as groups of features that belong into the batch.
+Val adjoint_of_input(const GradientContext& context, const Val& seed, const Val& w) {
+  const ConvAttrs& attrs = context.node.attrs.as<ConvAttrs>();
+  const int64_t groups = std::max(attrs.feature_groups, attrs.batch_groups);
+  ConvAttrs back = attrs;
+  back.input_batch = attrs.output_batch, back.input_feature = attrs.output_feature;
+  back.input_spatial = attrs.output_spatial;
+  back.kernel_output = attrs.kernel_input, back.kernel_input = attrs.kernel_output;
+  back.output_batch = attrs.input_batch, back.output_feature = attrs.input_feature;
+  back.output_spatial = attrs.input_spatial;
+  back.feature_groups = groups, back.batch_groups = 1;
+  back.strides = attrs.input_dilation, back.input_dilation = attrs.strides;
+  Ints reversed;
+  for (size_t i = 0; i < attrs.strides.size(); ++i) {
+    const DilatedExtents extents = dilated_extents(context, attrs, i);
+    const Dim& input = extent_of(context.type(0), attrs.input_spatial[i]);
+    back.pad_low[i] = extents.kernel - Dim(1) - attrs.pad_low[i];
+    back.pad_high[i] = (input - Dim(1)) * Dim(attrs.input_dilation[i]) + extents.kernel -
+                       extents.output - back.pad_low[i];
+    if (!(extents.kernel == Dim(1))) reversed.push_back(attrs.kernel_spatial[i]);
+  }
+  Val kernel = move_groups(w, attrs.kernel_output, attrs.kernel_input, groups);
+  if (!reversed.empty()) kernel = kernel.emit(ops::reverse, {}, ReverseAttrs{reversed});
+  const Val result = seed.emit(ops::conv, {kernel}, back);
+  return move_groups(result, attrs.input_feature, attrs.input_batch, attrs.batch_groups);
+}
+
+/// The input, whose batch and features have changed places, convolved with the cotangent: strides
+/// and kernel dilation change places, and so do feature and batch groups.
+Val adjoint_of_kernel(const GradientContext& context, const Val& seed, const Val& x) {
+  const ConvAttrs& attrs = context.node.attrs.as<ConvAttrs>();
+  ConvAttrs back = attrs;
+  back.input_batch = attrs.input_feature, back.input_feature = attrs.input_batch;
+  back.kernel_output = attrs.output_feature, back.kernel_input = attrs.output_batch;
+  back.kernel_spatial = attrs.output_spatial;
+  back.output_batch = attrs.kernel_input, back.output_feature = attrs.kernel_output;
+  back.output_spatial = attrs.kernel_spatial;
+  back.feature_groups = attrs.batch_groups, back.batch_groups = attrs.feature_groups;
+  back.strides = attrs.kernel_dilation, back.kernel_dilation = attrs.strides;
+  for (size_t i = 0; i < attrs.strides.size(); ++i) {
+    const DilatedExtents extents = dilated_extents(context, attrs, i);
+    back.pad_high[i] = extents.kernel - Dim(1) + extents.output - extents.input - attrs.pad_low[i];
+  }
+  return x.emit(ops::conv, {seed}, back);
+}
+
+std::vector<Adjoint> gradient_of_conv(GradientContext& context) {
+  const Val seed(context.builder, context.seed());
+  const Val x(context.builder, context.operand(0)), w(context.builder, context.operand(1));
+  for (const Val* value : {&seed, &x, &w}) {
+    for (const Dim& dim : value->shape()) {
+      if (dim == Dim(0)) return {};  // sums of nothing
+    }
+  }
+  std::vector<Adjoint> result(2);
+  if (context.wanted[0]) result[0] = adjoint_of_input(context, seed, w);
+  if (context.wanted[1]) result[1] = adjoint_of_kernel(context, seed, x);
+  return result;
+}
+
 }  // namespace
 
 const OpDef conv = {
@@ -240,7 +337,7 @@ const OpDef conv = {
     .default_attrs = ConvAttrs{},
     .infer = infer_conv,
     .evaluate = evaluate_conv,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_conv,
 };
 
 }  // namespace backcast::ops

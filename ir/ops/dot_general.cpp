@@ -5,6 +5,7 @@
 
 #include "ir/ops/ops.h"
 #include "ir/ops/shape_rules.h"
+#include "ir/ops/val.h"
 #include "ir/ops/walk.h"
 
 namespace backcast::ops {
@@ -130,6 +131,70 @@ Value evaluate_dot_general(const EvalContext& context) {
   return result.finish();
 }
 
+/// One side of the product: its batch, contracted and free dimensions.
+struct Side {
+  Ints batch, contract, free;
+};
+
+/// The numbers first, first + 1, …, one per entry of `like`.
+Ints counted_from(size_t first, const Ints& like) {
+  Ints numbers;
+  for (size_t i = 0; i < like.size(); ++i) numbers.push_back(static_cast<int64_t>(first + i));
+  return numbers;
+}
+
+/// The adjoint of the operand whose dimensions are `wanted`; `theirs` is the other operand, whose
+/// free dimensions start at dimension `other_start` of the result.
+/// Contracting the cotangent with the other operand over its free dimensions leaves the batch, the
+/// wanted free and the contracted dimensions; of the two orders of operands the one is taken that
+/// lays them out as they should be, if there is one.
+Val adjoint_of_side(const Val& seed, const Side& wanted, const Val& theirs, const Side& other,
+                    size_t other_start) {
+  const Ints seed_batch = counted_from(0, wanted.batch);
+  const Ints seed_contract = counted_from(other_start, other.free);
+  // The contracted dimensions of `wanted` in the order in which they lie in the other operand.
+  std::vector<std::pair<int64_t, int64_t>> pairs;
+  for (size_t i = 0; i < other.contract.size(); ++i) {
+    pairs.emplace_back(other.contract[i], wanted.contract[i]);
+  }
+  std::sort(pairs.begin(), pairs.end());
+  Ints contracted;
+  for (const auto& [theirs_dim, wanted_dim] : pairs) contracted.push_back(wanted_dim);
+  const Ints seed_first = joined(wanted.batch, wanted.free, contracted);
+  const Ints seed_last = joined(wanted.batch, contracted, wanted.free);
+  if (std::is_sorted(seed_last.begin(), seed_last.end())) {
+    return theirs.emit(ops::dot_general, {seed},
+                       DotGeneralAttrs{other.batch, seed_batch, other.free, seed_contract});
+  }
+  const Val product =
+      seed.emit(ops::dot_general, {theirs},
+                DotGeneralAttrs{seed_batch, other.batch, seed_contract, other.free});
+  Ints permutation(seed_first.size());
+  for (size_t i = 0; i < seed_first.size(); ++i) {
+    permutation[static_cast<size_t>(seed_first[i])] = static_cast<int64_t>(i);
+  }
+  return transpose(product, permutation);
+}
+
+std::vector<Adjoint> gradient_of_dot_general(GradientContext& context) {
+  const DotGeneralAttrs& attrs = context.node.attrs.as<DotGeneralAttrs>();
+  const Val seed(context.builder, context.seed());
+  const Val a(context.builder, context.operand(0)), b(context.builder, context.operand(1));
+  const Side left{attrs.lhs_batch, attrs.lhs_contract,
+                  free_dimensions(a.rank(), attrs.lhs_batch, attrs.lhs_contract)};
+  const Side right{attrs.rhs_batch, attrs.rhs_contract,
+                   free_dimensions(b.rank(), attrs.rhs_batch, attrs.rhs_contract)};
+  const size_t left_start = left.batch.size(), right_start = left_start + left.free.size();
+  std::vector<Adjoint> result(2);
+  if (context.wanted[0]) {
+    result[0] = adjoint_of_side(seed, left, b, right, right_start);
+  }
+  if (context.wanted[1]) {
+    result[1] = adjoint_of_side(seed, right, a, left, left_start);
+  }
+  return result;
+}
+
 }  // namespace
 
 const OpDef dot_general = {
@@ -142,7 +207,7 @@ const OpDef dot_general = {
     .default_attrs = DotGeneralAttrs{},
     .infer = infer_dot_general,
     .evaluate = evaluate_dot_general,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_dot_general,
 };
 
 }  // namespace backcast::ops

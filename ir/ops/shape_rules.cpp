@@ -29,13 +29,6 @@ std::string_view kinds_text(unsigned kinds) {
   }
 }
 
-/// Extent after `dilation - 1` gaps between neighbours; nothing stays nothing.
-Dim dilated(const Dim& extent, int64_t dilation, const SymbolRanges& ranges) {
-  if (dilation == 1 || extent == Dim(0)) return extent;
-  const Dim spread = (extent - Dim(1)) * Dim(dilation) + Dim(1);
-  return at_least(extent, 1, ranges) ? spread : Dim::max(Dim(0), spread);
-}
-
 }  // namespace
 
 const TensorType& require_kind(const InferContext& context, size_t i, unsigned kinds) {
@@ -114,6 +107,12 @@ bool always_negative(const Dim& dim, const SymbolRanges& ranges) {
 
 bool at_least(const Dim& dim, int64_t least, const SymbolRanges& ranges) {
   return dim.is_constant() ? dim.constant() >= least : dim.range(ranges).min >= least;
+}
+
+Dim dilated(const Dim& extent, int64_t dilation, const SymbolRanges& ranges) {
+  if (dilation == 1 || extent == Dim(0)) return extent;
+  const Dim spread = (extent - Dim(1)) * Dim(dilation) + Dim(1);
+  return at_least(extent, 1, ranges) ? spread : Dim::max(Dim(0), spread);
 }
 
 Dim window_positions(const WindowDimension& d, const SymbolRanges& ranges, std::string_view what) {

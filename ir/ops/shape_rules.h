@@ -40,6 +40,9 @@ void require_shape(const Shape& shape, const SymbolRanges& ranges, std::string_v
 bool always_negative(const Dim& dim, const SymbolRanges& ranges);
 bool at_least(const Dim& dim, int64_t least, const SymbolRanges& ranges);
 
+/// An extent after `dilation - 1` gaps between neighbours; nothing stays nothing.
+Dim dilated(const Dim& extent, int64_t dilation, const SymbolRanges& ranges);
+
 /// One dimension over which a window slides.
 struct WindowDimension {
   Dim input;  // extent of the operand
