@@ -260,7 +260,8 @@ Val move_groups(const Val& x, int64_t from, int64_t to, int64_t groups) {
     if (d == to) permutation.push_back(from);
     permutation.push_back(d < from ? d : d + 1);
   }
-  return reshape(transpose(reshape(x, split), permutation), merged);
+  const Val moved = backcast::transpose(backcast::reshape(x, split), permutation);
+  return backcast::reshape(moved, merged);
 }
 
 /// The cotangent, spread by the strides, convolved with the reversed kernel whose outputs and

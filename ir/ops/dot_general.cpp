@@ -173,7 +173,7 @@ Val adjoint_of_side(const Val& seed, const Side& wanted, const Val& theirs, cons
   for (size_t i = 0; i < seed_first.size(); ++i) {
     permutation[static_cast<size_t>(seed_first[i])] = static_cast<int64_t>(i);
   }
-  return transpose(product, permutation);
+  return backcast::transpose(product, permutation);
 }
 
 std::vector<Adjoint> gradient_of_dot_general(GradientContext& context) {
