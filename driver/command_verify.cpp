@@ -8,9 +8,8 @@
 #include "driver/commands.h"
 #include "driver/compare.h"
 #include "driver/compiler.h"
+#include "driver/data_set.h"
 #include "driver/device.h"
-#include "driver/npy.h"
-#include "ir/graph/evaluator.h"
 
 namespace backcast {
 
@@ -23,58 +22,33 @@ struct Options {
   std::vector<std::string> dims;
   std::string data, emit = "lib";
   bool evaluator = false;
-  double rtol = 1e-3, atol = 1e-7;
+  double rtol = kOnnxRelative, atol = kOnnxAbsolute;
 };
 
-struct DataSet {
-  std::string name;
-  std::vector<Literal> inputs, outputs;
-};
+using Results = std::vector<std::vector<Literal>>;  // per data set
 
-std::vector<Literal> read_all(const fs::path& folder, const std::string& stem) {
-  std::vector<Literal> tensors;
-  for (int i = 0;; ++i) {
-    fs::path path = folder / fmt::format("{}_{}.pb", stem, i);
-    if (!fs::exists(path)) return tensors;
-    tensors.push_back(read_tensor(path.string()));
+Results evaluate_all(const Options& o, const std::vector<DataSet>& sets) {
+  ImportOptions options;
+  options.dims = o.request.dims;
+  try {
+    const ImportedModel model = import_model(o.request.model, options);
+    Results results;
+    for (const DataSet& set : sets) results.push_back(evaluate_main(model.module, set.inputs));
+    return results;
+  } catch (const CompileError& error) {
+    throw CompileError(name_file(error.what(), o.request.model));
   }
 }
 
-std::vector<DataSet> read_data(const std::string& folder) {
-  std::vector<DataSet> sets;
-  for (int k = 0;; ++k) {
-    fs::path path = fs::path(folder) / fmt::format("test_data_set_{}", k);
-    if (!fs::is_directory(path)) break;
-    sets.push_back({path.filename().string(), read_all(path, "input"), read_all(path, "output")});
-  }
-  if (sets.empty())
-    throw CompileError(folder + ": no test_data_set_0 with input_0.pb and output_0.pb");
-  return sets;
-}
-
-std::vector<std::vector<Literal>> evaluate_all(const CompiledModel& model,
-                                               const std::vector<DataSet>& sets) {
-  std::vector<std::vector<Literal>> results;
-  const Module& module = model.imported.module;
-  for (const DataSet& set : sets) {
-    std::vector<Value> arguments(set.inputs.begin(), set.inputs.end());
-    Value value = evaluate(module, module.function("main"), arguments);
-    std::vector<Literal> outputs;
-    if (!value.is_tuple) outputs.push_back(value.tensor);
-    for (const Value& element : value.elements) outputs.push_back(element.tensor);
-    results.push_back(std::move(outputs));
-  }
-  return results;
-}
-
-std::vector<std::vector<Literal>> run_all(const CompiledModel& model, Emit emit,
-                                          const std::vector<DataSet>& sets) {
+Results run_all(const Options& o, const std::vector<DataSet>& sets) {
+  const Emit emit = parse_emit(o.emit);
   if (emit != Emit::lib && emit != Emit::c)
     throw CompileError("verify takes --emit lib or --emit c");
+  const CompiledModel model = compile_model(o.request);
   DeviceImage image({&model}, emit);
   std::vector<DeviceCall> calls;
   for (const DataSet& set : sets) calls.push_back({0, set.inputs, 0xFF});
-  std::vector<std::vector<Literal>> results;
+  Results results;
   for (DeviceReply& reply : image.run(calls)) {
     if (reply.status != 0)
       throw CompileError(fmt::format("the library answered status {}", reply.status));
@@ -86,29 +60,25 @@ std::vector<std::vector<Literal>> run_all(const CompiledModel& model, Emit emit,
 
 int run(Options& o) {
   o.request.dims = parse_dims(o.dims);
-  std::vector<DataSet> sets =
-      read_data(o.data.empty() ? fs::path(o.request.model).parent_path().string() : o.data);
-  CompiledModel model = compile_model(o.request);
-  std::vector<std::vector<Literal>> results =
-      o.evaluator ? evaluate_all(model, sets) : run_all(model, parse_emit(o.emit), sets);
-  int failed = 0;
+  const fs::path model(o.request.model);
+  const std::string folder = o.data.empty() ? model.parent_path().string() : o.data;
+  const std::vector<DataSet> sets = read_data_sets(folder);
+  if (sets.empty())
+    throw CompileError(folder + ": no test_data_set_0 with input_0.pb and output_0.pb");
+  const Results results = o.evaluator ? evaluate_all(o, sets) : run_all(o, sets);
+  size_t passed = 0;
   double worst = 0;
   for (size_t s = 0; s < sets.size(); ++s) {
-    for (size_t i = 0; i < sets[s].outputs.size(); ++i) {
-      Comparison c = i < results[s].size()
-                         ? compare(results[s][i], sets[s].outputs[i], o.rtol, o.atol)
-                         : Comparison{false, 0, "is missing"};
-      worst = std::max(worst, c.worst);
-      if (c.passed) continue;
-      ++failed;
-      fmt::print("{}: output {} {}\n", sets[s].name, i, c.message);
-    }
+    const Comparison c = compare(results[s], sets[s].outputs, o.rtol, o.atol);
+    worst = std::max(worst, c.worst);
+    passed += c.passed;
+    if (!c.passed) fmt::print("{}: {}\n", sets[s].name, c.message);
   }
   fmt::print("{}: {} ({}): {} of {} data sets; largest error {:.3g} of the tolerance\n",
-             failed ? "FAILED" : "passed", model.model_file,
-             o.evaluator ? "evaluator" : o.request.target + ", " + o.emit,
-             sets.size() - size_t(std::min<int>(failed, int(sets.size()))), sets.size(), worst);
-  return failed ? 1 : 0;
+             passed == sets.size() ? "passed" : "FAILED", model.filename().string(),
+             o.evaluator ? "evaluator" : o.request.target + ", " + o.emit, passed, sets.size(),
+             worst);
+  return passed == sets.size() ? 0 : 1;
 }
 
 }  // namespace

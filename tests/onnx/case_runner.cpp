@@ -2,49 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "backend/llvm/jit.h"
-#include "driver/compare.h"
 #include "driver/device.h"
-#include "driver/npy.h"
-#include "ir/graph/evaluator.h"
 
 namespace backcast {
 
 namespace fs = std::filesystem;
-
-std::vector<fs::path> find_cases(const fs::path& root) {
-  std::vector<fs::path> cases;
-  for (const fs::directory_entry& entry : fs::directory_iterator(root)) {
-    if (fs::exists(entry.path() / "model.onnx")) cases.push_back(entry.path());
-  }
-  std::sort(cases.begin(), cases.end());
-  return cases;
-}
-
-namespace {
-
-std::vector<Literal> read_all(const fs::path& folder, const std::string& stem) {
-  std::vector<Literal> tensors;
-  for (int i = 0;; ++i) {
-    fs::path path = folder / fmt::format("{}_{}.pb", stem, i);
-    if (!fs::exists(path)) return tensors;
-    tensors.push_back(read_tensor(path.string()));
-  }
-}
-
-}  // namespace
 
 NodeCase load_case(const fs::path& folder, const TargetInfo* target) {
   NodeCase result;
   result.name = folder.filename().string();
   result.folder = folder;
   try {
-    for (int k = 0; fs::exists(folder / fmt::format("test_data_set_{}", k)); ++k) {
-      fs::path set = folder / fmt::format("test_data_set_{}", k);
-      result.sets.push_back({read_all(set, "input"), read_all(set, "output")});
-    }
+    result.sets = read_data_sets(folder);
     CompiledModel& model = result.model;
     model.model_file = "model.onnx";
     model.imported = import_model((folder / "model.onnx").string());
@@ -61,25 +31,10 @@ NodeCase load_case(const fs::path& folder, const TargetInfo* target) {
   return result;
 }
 
-std::string difference(const std::vector<Literal>& actual, const std::vector<Literal>& expected) {
-  if (actual.size() != expected.size()) {
-    return fmt::format("{} outputs, expected {}", actual.size(), expected.size());
-  }
-  for (size_t i = 0; i < actual.size(); ++i) {
-    Comparison c = compare(actual[i], expected[i], 1e-3, 1e-7);
-    if (!c.passed) return fmt::format("output {}: {}", i, c.message);
-  }
-  return {};
-}
-
 CaseResult run_evaluator(const NodeCase& node_case, const DataSet& set) {
   CaseResult result;
   try {
-    const Module& module = node_case.model.imported.module;
-    std::vector<Value> arguments(set.inputs.begin(), set.inputs.end());
-    Value value = evaluate(module, module.function("main"), arguments);
-    if (!value.is_tuple) result.outputs.push_back(value.tensor);
-    for (const Value& element : value.elements) result.outputs.push_back(element.tensor);
+    result.outputs = evaluate_main(node_case.model.imported.module, set.inputs);
   } catch (const std::exception& error) {
     result.error = error.what();
   }

@@ -7,13 +7,10 @@
 #include <vector>
 
 #include "driver/compiler.h"
+#include "driver/data_set.h"
 #include "ir/graph/literal.h"
 
 namespace backcast {
-
-struct DataSet {
-  std::vector<Literal> inputs, outputs;
-};
 
 struct NodeCase {
   std::string name;  // test_relu
@@ -23,14 +20,8 @@ struct NodeCase {
   std::string error;    // why it could not be read, imported or compiled
 };
 
-/// Folders test_* with a model.onnx, sorted by name.
-std::vector<std::filesystem::path> find_cases(const std::filesystem::path& root);
-
 /// Reads and, for a target, compiles a case; never throws: see `error`.
 NodeCase load_case(const std::filesystem::path& folder, const TargetInfo* target);
-
-/// The first difference by ONNX's rule (rtol 1e-3, atol 1e-7); empty when there is none.
-std::string difference(const std::vector<Literal>& actual, const std::vector<Literal>& expected);
 
 /// Outputs of one data set, or an error.
 struct CaseResult {

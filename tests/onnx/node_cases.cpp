@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "backend/llvm/host.h"
+#include "driver/compare.h"
 #include "tests/onnx/case_runner.h"
 
 namespace backcast {
@@ -116,8 +117,8 @@ std::string judge(const NodeCase& c, const std::vector<CaseResult>& results) {
   if (c.sets.empty()) return "no data sets";
   for (size_t s = 0; s < results.size(); ++s) {
     if (!results[s].error.empty()) return results[s].error;
-    std::string wrong = difference(results[s].outputs, c.sets[s].outputs);
-    if (!wrong.empty()) return wrong;
+    const Comparison comparison = compare(results[s].outputs, c.sets[s].outputs);
+    if (!comparison.passed) return comparison.message;
   }
   return {};
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Whole models against the outputs they came with: reference_test.py PROGRAM TARGET EMIT.
+"""Whole models against the outputs they came with: reference_test.py PROGRAM TARGET EMIT,
+where EMIT is lib, c or evaluator.
 
 Verifies every model of tests/models and the f32 models of the folder that BACKCAST_MODELS names
 (NAME_fp32/model.onnx, NAME_fp32/test_data_set_K), these at a relative tolerance of 1e-3 and an
@@ -25,7 +26,8 @@ def models(folder):
 
 def verify(program, model, target, emit):
     """(passed, what was printed)"""
-    command = [program, "verify", model / "model.onnx", "--target", target, "--emit", emit]
+    command = [program, "verify", model / "model.onnx"]
+    command += ["--evaluator"] if emit == "evaluator" else ["--target", target, "--emit", emit]
     if model.parent != OWN:
         command += ["--rtol", "1e-3", "--atol", "1e-5"]
     if model.name in DIMENSIONS:

@@ -10,12 +10,12 @@
 #include <iterator>
 #include <random>
 
+#include "driver/data_set.h"
 #include "frontend/graph_importer.h"
 #include "frontend/import.h"
 #include "frontend/operators.h"
 #include "ir/graph/error.h"
 #include "ir/graph/verifier.h"
-#include "tests/support/onnx_case.h"
 
 namespace backcast {
 namespace {
@@ -285,7 +285,7 @@ int replay(const std::string& file) {
 int run(uint64_t seed, int64_t count, const std::vector<std::string>& folders) {
   std::vector<std::string> corpus;
   for (const std::string& folder : folders) {
-    for (const std::filesystem::path& one : find_onnx_cases(folder)) {
+    for (const std::filesystem::path& one : find_cases(folder)) {
       corpus.push_back(read_file(one / "model.onnx"));
     }
   }
