@@ -11,7 +11,6 @@
 #include "ir/graph/verifier.h"
 #include "ir/loop/text.h"
 #include "ir/loop/verifier.h"
-#include "passes/lower/lower.h"
 
 namespace backcast {
 namespace {
@@ -41,11 +40,7 @@ std::string side_file(const std::string& path, const std::string& text) {
 }
 
 /// A module or a program, whichever the passes have reached.
-struct State {
-  Module module;
-  loop::Program program;
-  bool lowered = false;
-
+struct State : PipelineResult {
   std::string text() const { return lowered ? loop::print(program) : print(module); }
   void check(const std::string& after) const {
     if (lowered) {
@@ -55,30 +50,6 @@ struct State {
     }
   }
 };
-
-void apply(State& state, const std::string& pass, const TargetInfo& target,
-           const std::string& name) {
-  for (const GraphPass& p : graph_passes()) {
-    if (p.name != pass) continue;
-    if (state.lowered) throw CompileError(fmt::format("pass {} needs graph IR", pass));
-    state.module = p.run(state.module);
-    return;
-  }
-  if (pass == "lower") {
-    if (state.lowered) throw CompileError("pass lower needs graph IR");
-    state.program = lower(state.module, name);
-    state.lowered = true;
-    return;
-  }
-  for (const LoopPass& p : loop_passes()) {
-    if (p.name != pass) continue;
-    if (!state.lowered)
-      throw CompileError(fmt::format("pass {} needs loop IR: run lower first", pass));
-    state.program = p.run(state.program, target);
-    return;
-  }
-  throw CompileError(fmt::format("unknown pass \"{}\"", pass));
-}
 
 int run(Options& o) {
   std::string text = read_file(o.file);
@@ -100,7 +71,7 @@ int run(Options& o) {
   }
   TargetInfo target = resolve_target(o.target);
   for (const std::string& pass : split(o.passes)) {
-    apply(state, pass, target, library_name("", o.file));
+    run_pass(state, pass, target, library_name("", o.file));
     state.check(pass);
     if (o.print_after == pass || o.print_after == "all") {
       fmt::print("// after {}\n{}", pass, state.text());

@@ -1,8 +1,9 @@
 // Read this first: every pass appears here once, in order.
 #include "passes/pipeline.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "ir/graph/text.h"
@@ -59,6 +60,48 @@ const std::vector<LoopPass>& loop_passes() {
   return passes;
 }
 
+std::vector<std::string> pass_names() {
+  std::vector<std::string> names;
+  for (const GraphPass& pass : graph_passes()) names.emplace_back(pass.name);
+  names.emplace_back("lower");
+  for (const LoopPass& pass : loop_passes()) names.emplace_back(pass.name);
+  return names;
+}
+
+namespace {
+
+[[noreturn]] void fail_unknown(std::string_view name, const std::vector<std::string>& known) {
+  throw CompileError(
+      fmt::format("unknown pass \"{}\"; the passes are {}", name, fmt::join(known, ", ")));
+}
+
+}  // namespace
+
+void run_pass(PipelineResult& reached, std::string_view name, const TargetInfo& target,
+              const std::string& program_name) {
+  const auto need = [&](bool lowered) {
+    if (reached.lowered == lowered) return;
+    throw CompileError(lowered ? fmt::format("pass {} needs loop IR: run lower first", name)
+                               : fmt::format("pass {} needs graph IR", name));
+  };
+  for (const GraphPass& pass : graph_passes()) {
+    if (pass.name != name) continue;
+    need(false);
+    reached.module = pass.run(reached.module);
+    return;
+  }
+  for (const LoopPass& pass : loop_passes()) {
+    if (pass.name != name) continue;
+    need(true);
+    reached.program = pass.run(reached.program, target);
+    return;
+  }
+  if (name != "lower") fail_unknown(name, pass_names());
+  need(false);
+  reached.program = lower(reached.module, program_name);
+  reached.lowered = true;
+}
+
 namespace {
 
 class PassRunner {
@@ -106,16 +149,13 @@ class PassRunner {
   }
 
   void check_names() const {
-    std::set<std::string> known{"all", "lower"};
-    for (const GraphPass& pass : graph_passes_to_run()) known.emplace(pass.name);
-    for (const LoopPass& pass : loop_passes()) known.emplace(pass.name);
+    std::vector<std::string> known = pass_names();
+    for (const GraphPass& pass : options_.extra_graph_passes) known.emplace_back(pass.name);
+    known.emplace_back("all");
     std::set<std::string> wanted = options_.print_after;
     if (!options_.stop_after.empty()) wanted.insert(options_.stop_after);
     for (const std::string& name : wanted) {
-      if (known.count(name)) continue;
-      std::string list;
-      for (const std::string& k : known) list += (list.empty() ? "" : ", ") + k;
-      throw CompileError(fmt::format("unknown pass \"{}\"; the passes are {}", name, list));
+      if (std::find(known.begin(), known.end(), name) == known.end()) fail_unknown(name, known);
     }
   }
 

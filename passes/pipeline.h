@@ -49,6 +49,14 @@ struct PipelineResult {
 const std::vector<GraphPass>& graph_passes();
 const std::vector<LoopPass>& loop_passes();
 
+/// The names of all passes in that order, `lower` among them.
+std::vector<std::string> pass_names();
+
+/// Runs the pass of that name on what is there; `lower` calls the program `program_name`.
+/// CompileError for a name that does not exist and for a pass that needs the other kind of IR.
+void run_pass(PipelineResult& reached, std::string_view name, const TargetInfo& target,
+              const std::string& program_name);
+
 /// Graph IR with a function `main` → a program ready for an emitter. CompileError for what cannot
 /// be compiled and for a pass name that does not exist.
 PipelineResult run_pipeline(const Module& module, const TargetInfo& target,

@@ -16,7 +16,6 @@
 #include "ir/graph/verifier.h"
 #include "ir/loop/text.h"
 #include "ir/loop/verifier.h"
-#include "passes/lower/lower.h"
 #include "passes/pipeline.h"
 
 namespace backcast {
@@ -65,11 +64,7 @@ Case parse_case(const std::string& text) {
 }
 
 /// What a case has reached: graph IR, from lowering on a program.
-struct State {
-  Module module;
-  loop::Program program;
-  bool lowered = false;
-
+struct State : PipelineResult {
   /// Verifies and checks that the text parses to an equal thing; returns the text.
   std::string settle(const std::string& after) const {
     if (lowered) {
@@ -87,28 +82,6 @@ struct State {
   }
 };
 
-bool apply(State& state, const std::string& name, const TargetInfo& target) {
-  if (!state.lowered) {
-    for (const GraphPass& pass : graph_passes()) {
-      if (pass.name != name) continue;
-      state.module = pass.run(state.module);
-      return true;
-    }
-    if (name == "lower") {
-      state.program = lower(state.module, "golden");
-      state.lowered = true;
-      return true;
-    }
-    return false;
-  }
-  for (const LoopPass& pass : loop_passes()) {
-    if (pass.name != name) continue;
-    state.program = pass.run(state.program, target);
-    return true;
-  }
-  return false;
-}
-
 /// The output of a case: text, or `error: …` when the input is at fault.
 std::string run(const Case& c) {
   const TargetInfo* target = find_target(c.target);
@@ -125,9 +98,7 @@ std::string run(const Case& c) {
     text = state.settle("parse");
     for (const std::string& pass : c.passes) {
       if (pass == "parse") continue;
-      if (!apply(state, pass, *target)) {
-        throw InternalError(fmt::format("no pass \"{}\" for this kind of IR", pass));
-      }
+      run_pass(state, pass, *target, "golden");
       text = state.settle(pass);
     }
   } catch (const CompileError& error) {

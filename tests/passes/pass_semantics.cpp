@@ -12,13 +12,13 @@
 
 #include "driver/compare.h"
 #include "driver/compiler.h"
-#include "ir/graph/evaluator.h"
+#include "driver/data_set.h"
 #include "ir/graph/text.h"
 #include "ir/graph/verifier.h"
 #include "ir/loop/interpreter.h"
 #include "ir/loop/text.h"
 #include "ir/loop/verifier.h"
-#include "passes/lower/lower.h"
+#include "passes/pipeline.h"
 
 namespace backcast {
 namespace {
@@ -29,13 +29,6 @@ namespace fs = std::filesystem;
 // last place of f32 over a network, far below what an error in a pass makes.
 constexpr double kRelative = 2e-4;
 constexpr double kAbsolute = 2e-5;
-
-/// Graph IR or a program, whichever the passes have reached.
-struct State {
-  Module module;
-  loop::Program program;
-  bool lowered = false;
-};
 
 Literal random_tensor(const TensorType& type, const SymbolValues& sizes, std::mt19937& random) {
   std::vector<int64_t> shape;
@@ -53,22 +46,12 @@ Literal random_tensor(const TensorType& type, const SymbolValues& sizes, std::mt
   return Literal::from_doubles(type.element, shape, values);
 }
 
-std::vector<Literal> flat(const Value& value) {
-  if (!value.is_tuple) return {value.tensor};
-  std::vector<Literal> result;
-  for (const Value& element : value.elements) {
-    for (const Literal& tensor : flat(element)) result.push_back(tensor);
-  }
-  return result;
-}
-
-std::vector<Literal> results(const State& state, const std::vector<Literal>& inputs) {
+std::vector<Literal> results(const PipelineResult& state, const std::vector<Literal>& inputs) {
   if (state.lowered) return loop::interpret(state.program, "run", inputs);
-  std::vector<Value> arguments(inputs.begin(), inputs.end());
-  return flat(evaluate(state.module, state.module.function("main"), arguments));
+  return evaluate_main(state.module, inputs);
 }
 
-std::vector<Literal> random_inputs(const State& state, std::mt19937& random) {
+std::vector<Literal> random_inputs(const PipelineResult& state, std::mt19937& random) {
   const SymbolRanges& symbols = state.lowered ? state.program.symbols : state.module.symbols;
   SymbolValues sizes;
   for (const auto& [name, range] : symbols)
@@ -91,7 +74,7 @@ std::vector<Literal> random_inputs(const State& state, std::mt19937& random) {
 }
 
 /// Empty when the text parses to an equal thing.
-std::string round_trip(const State& state) {
+std::string round_trip(const PipelineResult& state) {
   if (state.lowered) {
     loop::Program parsed =
         loop::parse_program(loop::print(state.program), loop::print_constants(state.program));
@@ -101,54 +84,31 @@ std::string round_trip(const State& state) {
   return equal(parsed, state.module) ? "" : "the text parses to another module";
 }
 
-bool apply(State& state, const std::string& pass, const TargetInfo& target) {
-  for (const GraphPass& p : graph_passes()) {
-    if (p.name != pass) continue;
-    state.module = p.run(state.module);
-    verify(state.module, pass);
-    return true;
+void verify(const PipelineResult& state, const std::string& after) {
+  if (state.lowered) {
+    loop::verify(state.program, after);
+  } else {
+    backcast::verify(state.module, after);
   }
-  if (pass == "lower") {
-    state.program = lower(state.module, "model");
-    state.lowered = true;
-    loop::verify(state.program, pass);
-    return true;
-  }
-  for (const LoopPass& p : loop_passes()) {
-    if (p.name != pass) continue;
-    state.program = p.run(state.program, target);
-    loop::verify(state.program, pass);
-    return true;
-  }
-  return false;
-}
-
-std::vector<std::string> all_passes() {
-  std::vector<std::string> names;
-  for (const GraphPass& p : graph_passes()) names.emplace_back(p.name);
-  names.emplace_back("lower");
-  for (const LoopPass& p : loop_passes()) names.emplace_back(p.name);
-  return names;
 }
 
 /// Runs the passes from a state on; the first thing that is wrong, or nothing.
-std::string check(State state, const std::vector<std::string>& passes, const TargetInfo& target) {
+std::string check(PipelineResult state, const std::vector<std::string>& passes,
+                  const TargetInfo& target) {
   std::mt19937 random(7);
   std::vector<Literal> inputs = random_inputs(state, random);
   std::string wrong = round_trip(state);
   if (!wrong.empty()) return "before any pass: " + wrong;
   std::vector<Literal> before = results(state, inputs);
   for (const std::string& pass : passes) {
-    if (!apply(state, pass, target)) continue;
+    if (pass == "parse") continue;
+    run_pass(state, pass, target, "model");
+    verify(state, pass);
     wrong = round_trip(state);
     if (!wrong.empty()) return fmt::format("after {}: {}", pass, wrong);
     std::vector<Literal> after = results(state, inputs);
-    if (after.size() != before.size())
-      return fmt::format("after {}: another number of results", pass);
-    for (size_t i = 0; i < after.size(); ++i) {
-      Comparison c = compare(after[i], before[i], kRelative, kAbsolute);
-      if (!c.passed) return fmt::format("after {}: result {}: {}", pass, i, c.message);
-    }
+    Comparison c = compare(after, before, kRelative, kAbsolute);
+    if (!c.passed) return fmt::format("after {}: {}", pass, c.message);
     before = std::move(after);
   }
   return {};
@@ -179,9 +139,9 @@ void check_model(const fs::path& folder, Tally& tally) {
       std::string model = folder.filename().string();
       bool symbolic = model.find("dynN") != std::string::npos || model == "shape_arithmetic";
       if (symbolic) options.dims["N"] = {1, 4};
-      State state;
+      PipelineResult state;
       state.module = import_model((folder / "model.onnx").string(), options).module;
-      tally.add(name, check(state, all_passes(), resolve_target(target)));
+      tally.add(name, check(state, pass_names(), resolve_target(target)));
     } catch (const std::exception& error) {
       tally.add(name, error.what());
     }
@@ -203,7 +163,7 @@ void check_golden(const fs::path& path, Tally& tally) {
   }
   try {
     std::string input = text.substr(0, text.find("// ----\n"));
-    State state;
+    PipelineResult state;
     state.lowered = input.find("\nprogram ") != std::string::npos;
     if (state.lowered) {
       state.program = loop::parse_program(input);
