@@ -2,6 +2,9 @@
 // "warn-stack-size" makes it report every frame through the context's diagnostics.
 #include "backend/llvm/codegen.h"
 
+#include <llvm/CodeGen/MachineFrameInfo.h>
+#include <llvm/CodeGen/MachineFunction.h>
+#include <llvm/CodeGen/MachineModuleInfo.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/Instructions.h>
@@ -112,14 +115,50 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const TargetInfo& targe
   return machine;
 }
 
-ObjectFile generate_object(llvm::Module& module, llvm::TargetMachine& machine) {
+namespace {
+
+/// What the diagnostics need to tell the frame of a function.
+struct FrameReader {
+  std::map<std::string, int64_t>& frames;
+  const llvm::MachineModuleInfo& functions;
+  int64_t vector_scale;  // scalable bytes of this many times their size
+};
+
+/// Scalable slots (spilled RISC-V vector registers) have an area of their own in the frame, which
+/// LLVM's size of it leaves out.
+int64_t scalable_bytes(const llvm::MachineFunction& function, int64_t vector_scale) {
+  const llvm::MachineFrameInfo& frame = function.getFrameInfo();
+  uint64_t bytes = 0;
+  for (int slot = frame.getObjectIndexBegin(); slot < frame.getObjectIndexEnd(); ++slot) {
+    if (frame.isDeadObjectIndex(slot)) continue;
+    if (frame.getStackID(slot) != llvm::TargetStackID::ScalableVector) continue;
+    const llvm::Align alignment = std::max(frame.getObjectAlign(slot), llvm::Align(8));
+    bytes = llvm::alignTo(bytes + static_cast<uint64_t>(frame.getObjectSize(slot)), alignment);
+  }
+  if (bytes == 0) return 0;
+  // The area ends at a multiple of the stack's alignment.
+  return static_cast<int64_t>(llvm::alignTo(bytes, llvm::Align(16))) * vector_scale;
+}
+
+}  // namespace
+
+ObjectFile generate_object(llvm::Module& module, llvm::TargetMachine& machine,
+                           const TargetInfo& target) {
   ObjectFile object;
+  // The pass manager owns it.
+  auto* functions =
+      new llvm::MachineModuleInfoWrapperPass(static_cast<llvm::LLVMTargetMachine*>(&machine));
+  // Registers of RISC-V count in blocks of 64 bits.
+  FrameReader reader{object.frames, functions->getMMI(),
+                     std::max<int64_t>(1, target.vector_bits / 64)};
   module.getContext().setDiagnosticHandlerCallBack(
-      [](const llvm::DiagnosticInfo* info, void* frames) {
+      [](const llvm::DiagnosticInfo* info, void* context) {
         if (const auto* stack = llvm::dyn_cast<llvm::DiagnosticInfoStackSize>(info)) {
-          (*static_cast<std::map<std::string, int64_t>*>(
-              frames))[stack->getFunction().getName().str()] =
-              static_cast<int64_t>(stack->getStackSize());
+          const FrameReader& reader = *static_cast<FrameReader*>(context);
+          const llvm::Function& function = stack->getFunction();
+          reader.frames[function.getName().str()] =
+              static_cast<int64_t>(stack->getStackSize()) +
+              scalable_bytes(*reader.functions.getMachineFunction(function), reader.vector_scale);
           return;
         }
         std::string text;
@@ -128,12 +167,12 @@ ObjectFile generate_object(llvm::Module& module, llvm::TargetMachine& machine) {
         info->print(printer);
         BC_CHECK(info->getSeverity() != llvm::DS_Error, "LLVM: {}", text);
       },
-      &object.frames);
+      &reader);
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
-  const bool failed = machine.addPassesToEmitFile(passes, stream, nullptr,
-                                                  llvm::CodeGenFileType::ObjectFile, false);
+  const bool failed = machine.addPassesToEmitFile(
+      passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile, false, functions);
   BC_CHECK(!failed, "LLVM cannot write objects for {}", machine.getTargetTriple().str());
   passes.run(module);
   object.bytes.assign(bytes.begin(), bytes.end());

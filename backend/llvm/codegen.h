@@ -17,6 +17,7 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const TargetInfo& targe
 void run_passes(llvm::Module& module, llvm::TargetMachine& machine, int level);
 
 /// Code generation, with the frame of each function.
-ObjectFile generate_object(llvm::Module& module, llvm::TargetMachine& machine);
+ObjectFile generate_object(llvm::Module& module, llvm::TargetMachine& machine,
+                           const TargetInfo& target);
 
 }  // namespace backcast::llvm_backend

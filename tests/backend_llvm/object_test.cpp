@@ -252,5 +252,36 @@ TEST(Object, TextNamesKernels) {
   EXPECT_NE(text.find("llvm.fma.v4f32"), std::string::npos);
 }
 
+/// More live vectors than registers: the stack holds those that wait, also where the target counts
+/// vectors in units of its own.
+TEST(Object, FramesHoldSpilledVectors) {
+  constexpr int64_t kLive = 64;
+  for (const TargetInfo& target : all_targets()) {
+    if (target.vector_bits == 0) continue;
+    const int32_t lanes = target.vector_lanes(4);
+    const Type vector{Scalar::f32, lanes};
+    const auto acc = [&](int64_t v) { return loop::load(vector, "acc", v); };
+    std::vector<loop::Stmt> body{loop::alloc("acc", vector, kLive, loop::Memory::registers)};
+    Expr product = loop::float_constant(vector, 1);
+    for (int64_t v = 0; v < kLive; ++v) {
+      body.push_back(loop::store("acc", v, loop::load(vector, "x", v * lanes)));
+      product = product * acc(v);
+    }
+    // Every result needs all that was loaded and one of them again.
+    body.push_back(loop::let("product", product));
+    for (int64_t v = 0; v < kLive; ++v) {
+      body.push_back(loop::store("y", v * lanes, loop::var("product", vector) + acc(v)));
+    }
+    loop::Kernel kernel;
+    kernel.name = "k";
+    kernel.buffers = {read_buffer("x", Scalar::f32, {kLive * lanes}),
+                      write_buffer("y", Scalar::f32, {kLive * lanes})};
+    kernel.body = loop::block(std::move(body));
+    const ObjectFile object = emit_object(single_kernel(std::move(kernel)), target);
+    const int64_t waiting = (kLive - target.vector_registers) * target.vector_bits / 8;
+    EXPECT_GE(object.stack_bytes, waiting) << target.name;
+  }
+}
+
 }  // namespace
 }  // namespace backcast::testing
