@@ -1,19 +1,19 @@
 // backcast inspect MODEL.onnx | --operators | --targets
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "driver/commands.h"
 #include "driver/compiler.h"
+#include "driver/layers.h"
 #include "frontend/operators.h"
-#include "ir/ops/ops.h"
-#include "passes/lower/rule.h"
 
 namespace backcast {
 namespace {
 
 struct Options {
-  std::string model;
+  std::string model, target = "native";
   std::vector<std::string> dims;
   bool operators = false, targets = false, markdown = false;
 };
@@ -49,35 +49,56 @@ void print_operators(bool markdown) {
   }
 }
 
-/// One row per node of the graph that is not structure, and the totals.
-void print_model(const ImportedModel& model) {
-  const Function& main = model.module.function("main");
-  int64_t parameters = 0, parameter_bytes = 0;
-  std::map<std::string, int64_t> counts;
-  fmt::print("{:<32} {:<20} {}\n", "node", "operator", "result");
-  std::string last;
-  for (int64_t i = 0; i < main.size(); ++i) {
-    const Node& node = main.node(ValueId(i));
-    if (node.op == &ops::constant) {
-      const Literal& value = node.attrs.as<ConstantAttrs>().value;
-      if (node.loc.op_type == "initializer") {
-        parameters += value.element_count();
-        parameter_bytes += static_cast<int64_t>(value.bytes().size());
-      }
-      continue;
-    }
-    // An ONNX node is several nodes here: its last one has its result.
-    bool more = i + 1 < main.size() && main.node(ValueId(i + 1)).loc == node.loc;
-    if (more || node.op == &ops::tuple) continue;
-    ++counts[node.loc.op_type];
-    if (main.size() < 2000) {
-      fmt::print("{:<32} {:<20} {}\n", node.loc.node, node.loc.op_type, node.type.to_string());
-    }
+std::string result_text(const Layer& layer) {
+  return layer.results < 2 ? layer.result
+                           : fmt::format("{} + {} more", layer.result, layer.results - 1);
+}
+
+/// One row per ONNX node, columns as wide as they need to be.
+void print_layers(const LayerTable& table) {
+  size_t name = 5, op = 8, result = 6;
+  for (const Layer& layer : table.layers) {
+    name = std::max(name, layer.name.size());
+    op = std::max(op, layer.op_type.size());
+    result = std::max(result, result_text(layer).size());
   }
+  constexpr const char* kRow = "{:<{}}  {:<{}}  {:<{}}  {:>12}  {:>12}  {:>15}\n";
+  fmt::print(kRow, "layer", name, "operator", op, "result", result, "MACs", "result bytes",
+             "parameter bytes");
+  for (const Layer& layer : table.layers) {
+    const std::string macs = table.no_macs.empty() ? std::to_string(layer.macs) : "?";
+    fmt::print(kRow, layer.name, name, layer.op_type, op, result_text(layer), result, macs,
+               layer.result_bytes, layer.parameter_bytes);
+  }
+}
+
+/// What compiling for the target gives, or why it cannot.
+void print_memory(const ImportedModel& model, const Options& o) {
+  const TargetInfo target = resolve_target(o.target);
+  PipelineOptions options;
+  options.verify = false;
+  try {
+    const PipelineResult result = run_pipeline(model.module, target, options);
+    const Abi abi = abi_of(result.program);
+    fmt::print("{}: {} bytes of arena (lower bound {}), {} bytes of constants\n", target.name,
+               abi.arena_bytes, result.program.arena_bound, abi.weight_bytes);
+  } catch (const CompileError& error) {
+    fmt::print("{}: cannot be compiled: {}\n", target.name, error.what());
+  }
+}
+
+void print_model(const ImportedModel& model, const Options& o) {
+  const LayerTable table = layers_of(model);
+  print_layers(table);
+  std::map<std::string, int64_t> counts;
+  for (const Layer& layer : table.layers) ++counts[layer.op_type];
   fmt::print("\n");
   for (const auto& [name, count] : counts) fmt::print("{:>6} × {}\n", count, name);
-  fmt::print("{} core nodes, {} parameters ({} bytes), opset {}\n", main.size(), parameters,
-             parameter_bytes, model.opset);
+  fmt::print("{} core nodes, {} parameters ({} bytes), opset {}\n",
+             model.module.function("main").size(), table.parameters, table.parameter_bytes,
+             model.opset);
+  if (table.no_macs.empty()) fmt::print("{} multiply-accumulates\n", table.macs);
+  print_memory(model, o);
   for (const auto& [name, range] : model.module.symbols) {
     fmt::print("symbol {} in {}..{}\n", name, range.min, range.max);
   }
@@ -95,7 +116,7 @@ int run(Options& o) {
   ImportOptions options;
   options.dims = parse_dims(o.dims);
   try {
-    print_model(import_model(o.model, options));
+    print_model(import_model(o.model, options), o);
   } catch (const CompileError& error) {
     throw CompileError(name_file(error.what(), o.model));
   }
@@ -107,6 +128,7 @@ int run(Options& o) {
 Action add_inspect(CLI::App& app) {
   auto o = std::make_shared<Options>();
   app.add_option("model", o->model, "ONNX model");
+  app.add_option("--target", o->target, "the arena is this target's")->capture_default_str();
   app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
   app.add_flag("--operators", o->operators, "list the ONNX operators that can be imported");
   app.add_flag("--targets", o->targets, "list the targets");
