@@ -17,6 +17,7 @@
 #include "passes/lower/fuse.h"
 #include "passes/lower/lower.h"
 #include "passes/plan/plan_memory.h"
+#include "passes/schedule/drop_unused.h"
 #include "passes/schedule/schedule.h"
 
 namespace backcast {
@@ -25,6 +26,9 @@ namespace {
 loop::Program fuse_pass(const loop::Program& program, const TargetInfo&) { return fuse(program); }
 loop::Program share_pass(const loop::Program& program, const TargetInfo&) {
   return share_kernels(program);
+}
+loop::Program drop_pass(const loop::Program& program, const TargetInfo&) {
+  return drop_unused(program);
 }
 
 }  // namespace
@@ -50,6 +54,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"fuse", fuse_pass},
       // Register tiles, vectors, packed constants.
       {"schedule", schedule},
+      // The originals of packed constants.
+      {"drop_unused", drop_pass},
       // What the target has no instruction for becomes calls of the math library.
       {"legalize", legalize},
       // Equal kernels, one body.
