@@ -1,0 +1,72 @@
+"""Writes models/NAME.onnx in training mode, and models/weights.bin with the large initial weights."""
+
+import io
+import warnings
+
+import numpy as np
+import onnx
+import torch
+from onnx import TensorProto, numpy_helper
+
+import networks
+
+OPSET = 17
+
+
+def exported(name):
+    """The ONNX form with a symbolic batch N, as PyTorch's exporter leaves it in training mode."""
+    network = networks.NETWORKS[name]
+    module = networks.make(name, torch.float32)
+    buffer = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            module, (torch.zeros(8, *network.shape),), buffer, dynamo=False, opset_version=OPSET,
+            training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
+            keep_initializers_as_inputs=False, input_names=[network.input],
+            output_names=[network.output],
+            dynamic_axes={network.input: {0: "N"}, network.output: {0: "N"}},
+        )
+    return onnx.load_from_string(buffer.getvalue())
+
+
+def tidied(name, model):
+    """Initial weights put back (tracing moves running statistics), large ones made external."""
+    weights = networks.initial_weights(name)
+    order = list(weights)
+    for tensor in model.graph.initializer:
+        if tensor.name in weights:
+            array, offset = weights[tensor.name]
+        else:
+            array = np.zeros if tensor.name.endswith("running_mean") else np.ones
+            array, offset = array(tuple(tensor.dims), np.float32), None
+        tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
+        if offset is not None:
+            tensor.ClearField("raw_data")
+            tensor.data_location = TensorProto.EXTERNAL
+            for key, value in (("location", "weights.bin"), ("offset", offset),
+                               ("length", array.nbytes)):
+                tensor.external_data.add(key=key, value=str(value))
+    # Parameters in the order of PyTorch's modules, then the running statistics.
+    tensors = sorted(model.graph.initializer,
+                     key=lambda t: order.index(t.name) if t.name in weights else len(order))
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(tensors)
+    missing = set(weights) - {t.name for t in tensors}
+    if missing:
+        raise RuntimeError(f"{name}: the exporter lost {sorted(missing)}")
+    model.producer_version = ""
+    return model
+
+
+def write(out):
+    folder = out / "models"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "weights.bin").write_bytes(
+        b"".join(networks.band(exponent).tobytes() for exponent in networks.BANDS))
+    for name in networks.NETWORKS:
+        path = folder / f"{name}.onnx"
+        path.write_bytes(tidied(name, exported(name)).SerializeToString(deterministic=True))
+        onnx.checker.check_model(str(path), full_check=True)
+        graph = onnx.load(path, load_external_data=False).graph
+        print(f"models/{name}.onnx: {len(graph.node)} nodes, {path.stat().st_size} bytes")

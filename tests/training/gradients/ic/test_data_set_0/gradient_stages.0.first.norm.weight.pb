@@ -1,0 +1,1 @@
+Bstages.0.first.norm.weightJ€ÆD„pý¡n?ñ>9[Ÿ‹a¿}—ÜkÃB€¿mö|'N!]?±éºEò˜q¿<œ(slCx?p×Éí¿M'¢¾Prp¿Þ‡ê¤»g?rþêÕtÔx¿4ÙÄs¡f?	»æìST|?º™\d`¿òÒIå~?•—™²èr?¥·§“€tc?

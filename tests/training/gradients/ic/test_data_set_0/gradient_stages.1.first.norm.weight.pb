@@ -1,0 +1,1 @@
+ Bstages.1.first.norm.weightJ€š¼ÇùÃ[¿3òmÚa¿<óÂ)ïc?Wv@ãßn?¨„¾¢“Y¿50Ð’1s¿"g‰½°#S?|°»f¶‡¿¡…ye¿Òä%4Ìil?Sw>Sq¿ÜT­Kâÿt?4‰WØ¬w?)×éæ$ve?ä´R5¨Q¿Lœ_ä€?!Qå=kj¿y¢~ >ÙY¿2ÈnQyu?<iE%r?T,š/Èl?æåŽaî@Y¿š¸@C2¿áLùz?ošdM,6t¿Ê)Äg_q?Óä[~r¿öÚ÷·nh?×Ã6›t"¿ºÌSjsy_?ÚÿBsMäp¿æ„ê…q?

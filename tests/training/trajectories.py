@@ -1,0 +1,114 @@
+"""Writes trajectories/NAME/OPTIMIZER.json: 50 training steps in double and in single precision."""
+
+import json
+
+import numpy as np
+import torch
+from torch import nn
+
+import networks
+from gradients import digest
+
+STEPS = 50
+OPTIMIZERS = {
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.05),
+    "momentum": lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9),
+    "nesterov": lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9, nesterov=True),
+    "adam": lambda p: torch.optim.Adam(p, lr=1e-3),
+    "adamw": lambda p: torch.optim.AdamW(p, lr=1e-3, weight_decay=0.01),
+}
+SETTINGS = {
+    "sgd": {"rate": 0.05},
+    "momentum": {"rate": 0.01, "momentum": 0.9},
+    "nesterov": {"rate": 0.01, "momentum": 0.9},
+    "adam": {"rate": 1e-3, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8},
+    "adamw": {"rate": 1e-3, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "weight_decay": 0.01},
+}
+
+
+class RunningStatistics:
+    """What ONNX's BatchNormalization keeps: old * 0.9 + new * 0.1 with the population's variance.
+
+    PyTorch's own running variance takes n / (n - 1) of it, so the two differ; gradients do not.
+    """
+
+    def __init__(self, module):
+        self.values = {}
+        for name, layer in module.named_modules():
+            if isinstance(layer, (nn.BatchNorm1d, nn.BatchNorm2d)):
+                self.values[f"{name}.running_mean"] = np.zeros(layer.num_features)
+                self.values[f"{name}.running_var"] = np.ones(layer.num_features)
+                layer.register_forward_pre_hook(lambda _, args, name=name: self.update(name, *args))
+
+    def update(self, name, x):
+        x = x.detach().double()
+        axes = [axis for axis in range(x.ndim) if axis != 1]
+        news = {"running_mean": x.mean(axes), "running_var": x.var(axes, correction=0)}
+        for kind, new in news.items():
+            self.values[f"{name}.{kind}"] = 0.9 * self.values[f"{name}.{kind}"] + 0.1 * new.numpy()
+
+
+def flat_parameters(module):
+    return np.concatenate([p.detach().double().numpy().reshape(-1) for p in module.parameters()])
+
+
+def run(name, optimizer_name, dtype):
+    """(losses, parameters after every step, module, its ONNX running statistics)."""
+    module = networks.make(name, dtype)
+    statistics = RunningStatistics(module)
+    optimizer = OPTIMIZERS[optimizer_name](module.parameters())
+    losses, parameters = [], []
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        loss = networks.loss_of(name, module, *networks.batch(name, step))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        parameters.append(flat_parameters(module))
+    return losses, parameters, module, statistics
+
+
+def trajectory(name, optimizer):
+    losses, parameters, module, statistics = run(name, optimizer, torch.float64)
+    losses32, parameters32, module32, _ = run(name, optimizer, torch.float32)
+    norm = np.linalg.norm
+    final32 = {key: p.detach().double().numpy() for key, p in module32.named_parameters()}
+    tensors = {}
+    for key, parameter in module.named_parameters():
+        value = parameter.detach().numpy()
+        values = digest(key, value)
+        tensors[key] = {"norm": values[0], "projections": values[1:].tolist(),
+                        "f32_distance": norm(final32[key] - value)}
+    running = {}
+    for key, value in statistics.values.items():
+        values = digest(key, value)
+        running[key] = {"norm": values[0], "projections": values[1:].tolist()}
+    return {
+        "model": name, "optimizer": optimizer, **SETTINGS[optimizer],
+        "loss": losses,
+        "loss_f32": losses32,
+        "parameter_norm": [norm(p) for p in parameters],
+        "parameter_norm_f32": [norm(p) for p in parameters32],
+        # |parameters in f32 - parameters in f64| / |parameters in f64| after each step
+        "parameter_distance_f32": [norm(a - b) / norm(b) for a, b in zip(parameters32, parameters)],
+        "parameters": tensors,
+        "running": running,
+    }
+
+
+def write(out):
+    for name, network in networks.NETWORKS.items():
+        if not network.trajectory:
+            continue
+        folder = out / "trajectories" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for optimizer in OPTIMIZERS:
+            result = trajectory(name, optimizer)
+            text = json.dumps(result, indent=0, default=float)
+            (folder / f"{optimizer}.json").write_text(text.replace(",\n", ", ").replace(
+                ", \"", ",\n\"") + "\n")
+            apart = max(abs(a - b) / max(1, abs(a))
+                        for a, b in zip(result["loss"], result["loss_f32"]))
+            print(f"trajectories/{name}/{optimizer}: loss {result['loss'][0]:.4f} to "
+                  f"{result['loss'][-1]:.4f}, f32 apart {apart:.1e} in loss, "
+                  f"{result['parameter_distance_f32'][-1]:.1e} in parameters", flush=True)
