@@ -57,11 +57,14 @@ bool equal_functions(const MathFunction& a, const MathFunction& b) {
 bool equal_buffers(const Buffer& a, const Buffer& b) {
   return a.name == b.name && a.element == b.element && a.shape == b.shape && a.kind == b.kind &&
          a.alignment == b.alignment && a.value == b.value && a.view_of == b.view_of &&
-         a.view_offset == b.view_offset && a.offset == b.offset && a.loc == b.loc;
+         a.view_offset == b.view_offset && a.offset == b.offset && a.loc == b.loc &&
+         a.role == b.role && a.slice_axis == b.slice_axis && a.slice_start == b.slice_start;
 }
 
 bool equal_entries(const EntryPoint& a, const EntryPoint& b) {
   return a.name == b.name && a.inputs == b.inputs && a.outputs == b.outputs &&
+         a.ranges == b.ranges && a.optional_outputs == b.optional_outputs &&
+         a.required_count == b.required_count &&
          all_equal(a.steps, b.steps, [](const Step& x, const Step& y) {
            return x.kind == y.kind && x.kernel == y.kernel && x.buffers == y.buffers &&
                   x.sizes == y.sizes && x.loc == y.loc;
@@ -102,7 +105,9 @@ bool equal(const Program& a, const Program& b) {
                     [](const Kernel& x, const Kernel& y) { return equal(x, y); }) &&
          equal_maps(a.functions, b.functions, equal_functions) &&
          all_equal(a.entries, b.entries, equal_entries) && a.arena_bytes == b.arena_bytes &&
-         a.arena_bound == b.arena_bound && a.arena_alignment == b.arena_alignment;
+         a.arena_bound == b.arena_bound && a.arena_alignment == b.arena_alignment &&
+         a.state_bytes == b.state_bytes && a.state_alignment == b.state_alignment &&
+         a.batch == b.batch && a.accumulate == b.accumulate && a.model_hash == b.model_hash;
 }
 
 }  // namespace backcast::loop

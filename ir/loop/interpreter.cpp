@@ -1,6 +1,7 @@
 // Programs run on the machine: symbols from the inputs' shapes, memory as planned, steps in order.
 #include "ir/loop/interpreter.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "ir/graph/error.h"
@@ -53,8 +54,9 @@ bool solve(const Dim& dim, int64_t extent, SymbolValues& symbols) {
 
 class Run {
  public:
-  Run(const Program& program, const EntryPoint& entry, const std::vector<Literal>& inputs)
-      : program_(program), entry_(entry), storage_(program.buffers.size()) {
+  Run(const Program& program, const EntryPoint& entry, const std::vector<Literal>& inputs,
+      const StateValues& state)
+      : program_(program), entry_(entry), state_(state), storage_(program.buffers.size()) {
     bind_symbols(inputs);
     arena_.assign(static_cast<size_t>(program.arena_bytes), kGarbage);
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -65,30 +67,68 @@ class Run {
     }
   }
 
-  void steps() {
-    for (const Step& step : entry_.steps) {
-      if (step.kind == StepKind::copy) {
-        copy(step.buffers.at(0), step.buffers.at(1));
-      } else {
-        call(step);
+  RunStatus run(const std::vector<Literal>& inputs) {
+    for (const auto& [id, range] : entry_.ranges) {
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        if (entry_.inputs[i] == id && !lies_inside(inputs[i], range)) return RunStatus::index;
       }
     }
+    if (entry_.required_count >= 0) {
+      const Literal count = value_of(entry_.required_count);
+      if (count.as_int(0) == 0) return RunStatus::state;
+    }
+    return steps(entry_.steps) ? RunStatus::ok : RunStatus::nonfinite;
+  }
+
+  void update(StateValues& state) {
+    for (const BufferId id : program_.states()) state[buffer(id).name] = value_of(id);
   }
 
   std::vector<Literal> outputs() {
     std::vector<Literal> results;
-    for (const BufferId id : entry_.outputs) {
-      const Buffer& b = buffer(id);
-      std::vector<int64_t> shape;
-      for (const Dim& extent : b.shape) shape.push_back(extent.evaluate(symbols_));
-      const std::span<std::byte> bytes = memory(id).first(live_bytes(id));
-      results.emplace_back(b.element, shape, std::vector<std::byte>(bytes.begin(), bytes.end()));
-    }
+    for (const BufferId id : entry_.outputs) results.push_back(value_of(id));
     return results;
   }
 
  private:
   const Buffer& buffer(BufferId id) const { return program_.buffer(id); }
+
+  static bool lies_inside(const Literal& values, const ValueRange& range) {
+    for (int64_t i = 0; i < values.element_count(); ++i) {
+      const int64_t value = values.as_int(i);
+      if ((value < range.min || value > range.max) && value != range.ignore) return false;
+    }
+    return true;
+  }
+
+  /// Whether all steps ran.
+  bool steps(const std::vector<Step>& list) {
+    for (const Step& step : list) {
+      switch (step.kind) {
+        case StepKind::call:
+          call(step);
+          break;
+        case StepKind::copy:
+          copy(step.buffers.at(0), step.buffers.at(1));
+          break;
+        case StepKind::check_finite:
+          if (!std::isfinite(value_of(step.buffers.at(0)).as_double(0))) return false;
+          break;
+        case StepKind::loop:
+        case StepKind::branch:
+          BC_CHECK(false, "a step of a kind that is not run");
+      }
+    }
+    return true;
+  }
+
+  Literal value_of(BufferId id) {
+    const Buffer& b = buffer(id);
+    std::vector<int64_t> shape;
+    for (const Dim& extent : b.shape) shape.push_back(extent.evaluate(symbols_));
+    const std::span<std::byte> bytes = memory(id).first(live_bytes(id));
+    return Literal(b.element, shape, std::vector<std::byte>(bytes.begin(), bytes.end()));
+  }
 
   size_t live_bytes(BufferId id) const {
     return static_cast<size_t>(live_count(buffer(id).shape, symbols_) *
@@ -146,7 +186,11 @@ class Run {
     std::vector<std::byte>& own = storage_[static_cast<size_t>(id)];
     if (own.empty() && bytes > 0) {
       own.assign(static_cast<size_t>(bytes), kGarbage);
-      const std::span<const std::byte> value = b.value.bytes();
+      if (b.kind == BufferClass::state) {
+        BC_CHECK(state_.contains(b.name), "the state has no variable {}", b.name);
+      }
+      const Literal& literal = b.kind == BufferClass::state ? state_.at(b.name) : b.value;
+      const std::span<const std::byte> value = literal.bytes();
       BC_CHECK(value.size() <= own.size(), "the value of {} is too big", b.name);
       if (!value.empty()) std::memcpy(own.data(), value.data(), value.size());
     }
@@ -183,6 +227,7 @@ class Run {
 
   const Program& program_;
   const EntryPoint& entry_;
+  const StateValues& state_;
   SymbolValues symbols_;
   std::vector<std::byte> arena_;
   std::vector<std::vector<std::byte>> storage_;
@@ -197,15 +242,51 @@ void interpret(const Kernel& kernel, const std::map<std::string, MathFunction>& 
   run_kernel(machine::translate(kernel, functions), kernel, buffers, sizes);
 }
 
-std::vector<Literal> interpret(const Program& program, const std::string& entry,
-                               const std::vector<Literal>& inputs) {
+StateValues initial_state(const Program& program, uint64_t seed) {
+  StateValues state;
+  for (const BufferId id : program.states()) {
+    const Buffer& b = program.buffer(id);
+    std::vector<int64_t> shape;
+    for (const Dim& extent : b.shape) shape.push_back(extent.constant());
+    std::vector<std::byte> bytes(static_cast<size_t>(program.storage_bytes(id)));
+    if (b.role == StateRole::generator) {
+      BC_CHECK(bytes.size() == sizeof seed, "generator {} is no key of 64 bits", b.name);
+      std::memcpy(bytes.data(), &seed, sizeof seed);
+    } else if (!b.value.bytes().empty()) {
+      bytes.assign(b.value.bytes().begin(), b.value.bytes().end());
+    }
+    state.emplace(b.name, Literal(b.element, shape, std::move(bytes)));
+  }
+  return state;
+}
+
+RunResult interpret(const Program& program, const std::string& entry,
+                    const std::vector<Literal>& inputs, StateValues& state) {
   for (const EntryPoint& point : program.entries) {
     if (point.name != entry) continue;
-    Run run(program, point, inputs);
-    run.steps();
-    return run.outputs();
+    Run run(program, point, inputs, state);
+    RunResult result;
+    result.status = run.run(inputs);
+    result.outputs = run.outputs();
+    if (result.status != RunStatus::ok) return result;
+    StateValues updated;
+    run.update(updated);
+    state = std::move(updated);
+    return result;
   }
   throw CompileError("program " + program.name + " has no entry point " + entry);
+}
+
+std::vector<Literal> interpret(const Program& program, const std::string& entry,
+                               const std::vector<Literal>& inputs) {
+  StateValues state = initial_state(program);
+  RunResult result = interpret(program, entry, inputs, state);
+  if (result.status != RunStatus::ok) {
+    static constexpr std::string_view kReasons[] = {
+        "", "an input is out of its range", "nothing was accumulated", "a value is not finite"};
+    throw CompileError(entry + ": " + std::string(kReasons[static_cast<size_t>(result.status)]));
+  }
+  return std::move(result.outputs);
 }
 
 }  // namespace backcast::loop

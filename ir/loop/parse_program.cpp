@@ -45,7 +45,8 @@ class ProgramParser {
     in_.expect("@");
     program_.name = in_.name();
     while (!in_.at_end()) {
-      switch (kernels_.one_of({"symbol", "arena", "buffer", "function", "kernel", "entry"})) {
+      switch (kernels_.one_of({"symbol", "arena", "buffer", "function", "kernel", "entry", "state",
+                               "training", "model"})) {
         case 0:
           symbol();
           break;
@@ -61,8 +62,17 @@ class ProgramParser {
         case 4:
           add(program_.kernels, kernels_.kernel());
           break;
-        default:
+        case 5:
           program_.entries.push_back(entry());
+          break;
+        case 6:
+          state();
+          break;
+        case 7:
+          training();
+          break;
+        default:
+          program_.model_hash = hash();
       }
     }
     // A view may be listed before its owner.
@@ -101,6 +111,19 @@ class ProgramParser {
     program_.arena_alignment = in_.integer();
   }
 
+  void state() {
+    program_.state_bytes = in_.integer();
+    in_.expect("align");
+    program_.state_alignment = in_.integer();
+  }
+
+  void training() {
+    in_.expect("batch");
+    program_.batch = in_.integer();
+    in_.expect("accumulate");
+    program_.accumulate = in_.integer();
+  }
+
   BufferId buffer_id() {
     const Token at = in_.peek();
     in_.expect("%");
@@ -131,6 +154,10 @@ class ProgramParser {
     b.shape = in_.dimensions("[", "]");
     b.kind = static_cast<BufferClass>(
         kernels_.one_of({"constant", "state", "input", "output", "arena"}));
+    if (b.kind == BufferClass::state) {
+      b.role = static_cast<StateRole>(kernels_.one_of(
+          {"parameter", "statistic", "slot", "gradient", "step", "rate", "generator"}));
+    }
     Type type;
     const bool typed = in_.next_is("[", 1) && type_from_text(in_.peek().spelling, type);
     if (typed || in_.next_is("{") || in_.peek().kind == TokenKind::hash) b.value = literal(b);
@@ -144,6 +171,11 @@ class ProgramParser {
       b.view_offset = in_.dimension();
     }
     if (in_.accept("offset")) b.offset = in_.integer();
+    if (in_.accept("slice")) {
+      b.slice_axis = static_cast<int32_t>(in_.integer());
+      in_.expect("at");
+      b.slice_start = in_.integer();
+    }
     if (in_.accept("loc")) b.loc = in_.loc();
     if (!ids_.emplace(b.name, static_cast<BufferId>(program_.buffers.size())).second) {
       in_.fail(at, "a second buffer %" + b.name);
@@ -174,12 +206,22 @@ class ProgramParser {
     return spelled(element, extents, count);
   }
 
-  Literal stored(ElementType element, const std::vector<int64_t>& shape, int64_t bytes) {
+  uint64_t hash() {
     const Token at = in_.take();
-    uint64_t hash = 0;
+    uint64_t value = 0;
     const char* end = at.spelling.data() + at.spelling.size();
-    const std::from_chars_result read = std::from_chars(at.spelling.data() + 1, end, hash, 16);
-    if (read.ec != std::errc() || read.ptr != end) in_.fail(at, "expected hexadecimal digits");
+    const bool starts = at.kind == TokenKind::hash && !at.spelling.empty();
+    const std::from_chars_result read =
+        std::from_chars(at.spelling.data() + (starts ? 1 : 0), end, value, 16);
+    if (!starts || read.ec != std::errc() || read.ptr != end) {
+      in_.fail(at, "expected # and hexadecimal digits");
+    }
+    return value;
+  }
+
+  Literal stored(ElementType element, const std::vector<int64_t>& shape, int64_t bytes) {
+    const Token at = in_.peek();
+    const uint64_t hash = this->hash();
     const auto block = blocks_.find(hash);
     if (block == blocks_.end()) {
       in_.fail(at, fmt::format("constant #{:016x} is not in the file of constants", hash));
@@ -227,22 +269,45 @@ class ProgramParser {
     entry.inputs = buffer_ids();
     in_.expect("->");
     entry.outputs = buffer_ids();
+    conditions(entry);
     in_.expect("{");
     while (!in_.accept("}")) entry.steps.push_back(step());
     return entry;
   }
 
+  void conditions(EntryPoint& entry) {
+    while (!in_.next_is("{")) {
+      const size_t word = kernels_.one_of({"range", "optional", "requires"});
+      const BufferId id = buffer_id();
+      if (word == 1) entry.optional_outputs.insert(id);
+      if (word == 2) entry.required_count = id;
+      if (word != 0) continue;
+      ValueRange& range = entry.ranges[id];
+      in_.expect("in");
+      range.min = in_.integer();
+      in_.expect("..");
+      range.max = in_.integer();
+      if (in_.accept("ignore")) range.ignore = in_.integer();
+    }
+  }
+
   Step step() {
     Step step;
-    if (kernels_.one_of({"call", "copy"}) == 0) {
-      in_.expect("@");
-      step.kernel = in_.name();
-      step.buffers = buffer_ids();
-    } else {
-      step.kind = StepKind::copy;
-      step.buffers.push_back(buffer_id());
-      in_.expect(",");
-      step.buffers.push_back(buffer_id());
+    switch (kernels_.one_of({"call", "copy", "check_finite"})) {
+      case 0:
+        in_.expect("@");
+        step.kernel = in_.name();
+        step.buffers = buffer_ids();
+        break;
+      case 1:
+        step.kind = StepKind::copy;
+        step.buffers.push_back(buffer_id());
+        in_.expect(",");
+        step.buffers.push_back(buffer_id());
+        break;
+      default:
+        step.kind = StepKind::check_finite;
+        step.buffers.push_back(buffer_id());
     }
     if (in_.accept("sizes")) step.sizes = in_.dimensions("(", ")");
     if (in_.accept("loc")) step.loc = in_.loc();

@@ -158,13 +158,18 @@ std::string buffer_text(const Program& program, const Buffer& buffer) {
   static constexpr std::string_view kClasses[] = {"constant", "state", "input", "output", "arena"};
   std::string text = "buffer %" + name_text(buffer.name) + " : " +
                      std::string(name_of(buffer.element)) + to_string(buffer.shape) + " " +
-                     std::string(kClasses[static_cast<size_t>(buffer.kind)]) + literal_text(buffer);
+                     std::string(kClasses[static_cast<size_t>(buffer.kind)]);
+  if (buffer.kind == BufferClass::state) text += " " + std::string(enum_name(buffer.role));
+  text += literal_text(buffer);
   if (buffer.alignment != 0) text += fmt::format(" align {}", buffer.alignment);
   if (buffer.view_of >= 0) {
     text += " view of %" + name_text(program.buffer(buffer.view_of).name) + " at " +
             buffer.view_offset.to_string();
   }
   if (buffer.offset != -1) text += fmt::format(" offset {}", buffer.offset);
+  if (buffer.slice_axis != -1) {
+    text += fmt::format(" slice {} at {}", buffer.slice_axis, buffer.slice_start);
+  }
   return text + loc_text(buffer.loc) + "\n";
 }
 
@@ -172,15 +177,30 @@ std::string dims_text(const std::vector<Dim>& dims) {
   return joined(dims, [](const Dim& d) { return d.to_string(); });
 }
 
+/// What an entry point promises or demands besides inputs and outputs.
+std::string conditions_text(const Program& program, const EntryPoint& entry) {
+  const auto name = [&](BufferId id) { return "%" + name_text(program.buffer(id).name); };
+  std::string text;
+  for (const auto& [id, range] : entry.ranges) {
+    text += fmt::format(" range {} in {}..{}", name(id), range.min, range.max);
+    if (range.ignore) text += fmt::format(" ignore {}", *range.ignore);
+  }
+  for (const BufferId id : entry.optional_outputs) text += " optional " + name(id);
+  if (entry.required_count != -1) text += " requires " + name(entry.required_count);
+  return text;
+}
+
 std::string entry_text(const Program& program, const EntryPoint& entry) {
   const auto names = [&](const std::vector<BufferId>& ids) {
     return joined(ids, [&](BufferId id) { return "%" + name_text(program.buffer(id).name); });
   };
   std::string text = "entry @" + name_text(entry.name) + "(" + names(entry.inputs) + ") -> (" +
-                     names(entry.outputs) + ") {\n";
+                     names(entry.outputs) + ")" + conditions_text(program, entry) + " {\n";
   for (const Step& step : entry.steps) {
     if (step.kind == StepKind::copy) {
       text += "  copy " + names(step.buffers);
+    } else if (step.kind == StepKind::check_finite) {
+      text += "  check_finite " + names(step.buffers);
     } else {
       text += "  call @" + name_text(step.kernel) + "(" + names(step.buffers) + ")";
     }
@@ -238,6 +258,13 @@ std::string print(const Program& program) {
     text += fmt::format("arena {} bound {} align {}\n", program.arena_bytes, program.arena_bound,
                         program.arena_alignment);
   }
+  if (program.state_bytes != 0 || program.state_alignment != 1) {
+    text += fmt::format("state {} align {}\n", program.state_bytes, program.state_alignment);
+  }
+  if (program.batch != 0 || program.accumulate != 0) {
+    text += fmt::format("training batch {} accumulate {}\n", program.batch, program.accumulate);
+  }
+  if (program.model_hash != 0) text += fmt::format("model #{:016x}\n", program.model_hash);
   for (const Buffer& buffer : program.buffers) text += buffer_text(program, buffer);
   for (const auto& [name, function] : program.functions) text += "\n" + print(function);
   for (const auto& [name, kernel] : program.kernels) text += "\n" + print(kernel);

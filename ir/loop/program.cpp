@@ -36,4 +36,19 @@ BufferId Program::owner(BufferId id) const {
   return id;
 }
 
+std::vector<BufferId> Program::states() const {
+  std::vector<BufferId> ids;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const Buffer& b = buffers[i];
+    if (b.kind == BufferClass::state && b.view_of < 0) ids.push_back(static_cast<BufferId>(i));
+  }
+  const auto rank = [&](BufferId id) {
+    const StateRole role = buffer(id).role;
+    return role == StateRole::parameter ? 0 : role == StateRole::statistic ? 1 : 2;
+  };
+  std::stable_sort(ids.begin(), ids.end(),
+                   [&](BufferId a, BufferId b) { return rank(a) < rank(b); });
+  return ids;
+}
+
 }  // namespace backcast::loop

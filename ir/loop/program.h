@@ -94,12 +94,22 @@ struct Program {
   int64_t state_alignment = 1;
   int64_t batch = 0;       // examples of a training step, for the header; 0: not said
   int64_t accumulate = 0;  // training steps per update; 0: a step updates
+  /// What ties a state and its checkpoints to the model, the same for every target; 0: derived from
+  /// interface, constants and state.
+  uint64_t model_hash = 0;
 
   const Buffer& buffer(BufferId id) const { return buffers[static_cast<size_t>(id)]; }
   /// Bytes of storage at the symbols' maxima.
   int64_t storage_bytes(BufferId id) const;
   /// Follows views: the buffer that owns the storage.
   BufferId owner(BufferId id) const;
+  /// The state buffers that own storage, in the order of the state: parameters, statistics, the
+  /// rest, each in the order of `buffers`. Empty: the program has no state.
+  std::vector<BufferId> states() const;
 };
+
+/// Bytes at the start of the state, before the first variable:
+/// u32 magic, u32 ABI version, u64 model hash, u64 generation (0: not initialised), u64 reserved.
+inline constexpr int64_t kStateHeaderBytes = 32;
 
 }  // namespace backcast::loop

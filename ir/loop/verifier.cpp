@@ -6,6 +6,7 @@
 
 #include "ir/graph/error.h"
 #include "ir/loop/verify_kernel.h"
+#include "ir/loop/verify_state.h"
 
 namespace backcast::loop {
 namespace {
@@ -40,6 +41,7 @@ class ProgramChecker {
       check_entry(entry);
       check_plan(entry);
     }
+    verify_state(program_, after_);
   }
 
  private:
@@ -98,7 +100,7 @@ class ProgramChecker {
       }
       if (step.kind == StepKind::copy) {
         check_copy(step);
-      } else {
+      } else if (step.kind == StepKind::call) {
         check_call(step);
       }
     }

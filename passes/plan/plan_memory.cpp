@@ -30,11 +30,15 @@ class Planner {
   }
 
   Program run() {
+    for (loop::Buffer& buffer : result_.buffers) {
+      if (buffer.kind == BufferClass::arena) buffer.offset = -1;
+    }
     for (size_t e = 0; e < result_.entries.size(); ++e) {
       ranges_ = live_ranges(result_, result_.entries[e]);
       make_blocks(result_.entries[e]);
       place();
     }
+    place_state();
     return std::move(result_);
   }
 
@@ -49,6 +53,7 @@ class Planner {
     for (size_t s = 0; s < entry.steps.size(); ++s) {
       const loop::Step& step = entry.steps[s];
       for (size_t i = 0; i < step.buffers.size(); ++i) {
+        if (step.buffers[i] < 0) continue;
         BufferId id = result_.owner(step.buffers[i]);
         if (result_.buffer(id).kind != BufferClass::arena || block_of_[size_t(id)] >= 0) continue;
         int taken = takes_over(step, i, static_cast<int64_t>(s));
@@ -60,10 +65,30 @@ class Planner {
           continue;
         }
         block_of_[size_t(id)] = static_cast<int>(blocks_.size());
+        BC_CHECK(result_.buffer(id).offset < 0,
+                 "buffer {} of the arena is used by two entry points", result_.buffer(id).name);
         const LiveRange& range = ranges_[size_t(id)];
         blocks_.push_back({round_up(result_.storage_bytes(id)), range.first, range.last, -1, {id}});
       }
     }
+  }
+
+  /// Header, then parameters, statistics and the rest; whoever fills a vector is aligned to one.
+  void place_state() {
+    const std::vector<BufferId> states = result_.states();
+    if (states.empty()) return;
+    int64_t end = loop::kStateHeaderBytes;
+    result_.state_alignment = 8;  // the header's 64-bit words
+    for (const BufferId id : states) {
+      loop::Buffer& buffer = result_.buffers[size_t(id)];
+      const int64_t bytes = result_.storage_bytes(id);
+      int64_t alignment = std::max(buffer.alignment, byte_size(buffer.element));
+      if (bytes >= alignment_) alignment = std::max(alignment, alignment_);
+      result_.state_alignment = std::max(result_.state_alignment, alignment);
+      buffer.offset = (end + alignment - 1) / alignment * alignment;
+      end = buffer.offset + bytes;
+    }
+    result_.state_bytes = (end + 7) / 8 * 8;
   }
 
   /// The block whose storage operand i of the step may take over: that of a read parameter that
@@ -184,6 +209,7 @@ std::vector<LiveRange> live_ranges(const Program& program, const loop::EntryPoin
   std::vector<LiveRange> ranges(program.buffers.size());
   for (size_t s = 0; s < entry.steps.size(); ++s) {
     for (BufferId id : entry.steps[s].buffers) {
+      if (id < 0) continue;
       LiveRange& range = ranges[size_t(program.owner(id))];
       range.first = std::min(range.first, static_cast<int64_t>(s));
       range.last = std::max(range.last, static_cast<int64_t>(s));

@@ -187,7 +187,7 @@ TEST(Text, Programs) {
       "buffer %whole : f32[N,4] arena align 8 offset 0\n"
       "buffer %x : f32[N,4] input\nbuffer %\"odd name\" : f16[3] output\n"
       "buffer %c : f16[3] constant {1.5, -inf, nan(0x7e01)}\n"
-      "buffer %z : i64[0,4] constant i32[0] {}\nbuffer %s : bool[] state {true}\n"
+      "buffer %z : i64[0,4] constant i32[0] {}\nbuffer %s : bool[] state step {true}\n"
       "entry @run(%x) -> (%\"odd name\") { copy %c, %\"odd name\" loc(\"a\", \"b\") }\n");
   Buffer big;
   big.name = "big";

@@ -1,0 +1,49 @@
+// See step_access.h.
+#include "ir/loop/step_access.h"
+
+namespace backcast::loop {
+namespace {
+
+/// Adds the owners of what steps access in one of two ways.
+void collect(const Program& program, const Step& first, bool writes, std::set<BufferId>& found) {
+  std::vector<const Step*> pending = {&first};
+  while (!pending.empty()) {
+    const Step& step = *pending.back();
+    pending.pop_back();
+    for (size_t i = 0; i < step.buffers.size(); ++i) {
+      if (step.buffers[i] < 0) continue;
+      AccessMode mode = AccessMode::read;
+      if (step.kind == StepKind::copy && i == 1) mode = AccessMode::write;
+      if (step.kind == StepKind::call) mode = program.kernels.at(step.kernel).buffers.at(i).mode;
+      const bool matches = writes ? mode != AccessMode::read : mode != AccessMode::write;
+      if (matches) found.insert(program.owner(step.buffers[i]));
+    }
+    for (const Step& inner : step.body) pending.push_back(&inner);
+    for (const Step& inner : step.otherwise) pending.push_back(&inner);
+  }
+}
+
+}  // namespace
+
+std::set<BufferId> written_buffers(const Program& program, const Step& step) {
+  std::set<BufferId> found;
+  collect(program, step, true, found);
+  return found;
+}
+
+std::set<BufferId> read_buffers(const Program& program, const Step& step) {
+  std::set<BufferId> found;
+  collect(program, step, false, found);
+  return found;
+}
+
+bool writes_state(const Program& program, const EntryPoint& entry) {
+  for (const Step& step : entry.steps) {
+    for (const BufferId id : written_buffers(program, step)) {
+      if (program.buffer(id).kind == BufferClass::state) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace backcast::loop
