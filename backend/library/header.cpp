@@ -170,8 +170,10 @@ std::string arena_function(const Abi& abi, const EntryAbi& entry) {
                           size.identifier, abi.macro_prefix, size.macro_name);
   }
   const std::string start = fmt::format("static inline size_t {}_arena_bytes(", entry.symbol);
-  return fmt::format("/* Bytes of arena that {} needs at {}; 0 if out of range. */\n", entry.symbol,
-                     entry.sizes.size() == 1 ? "this size" : "these sizes") +
+  return filled_comment(fmt::format(
+             "Bytes of arena that {} needs at {}; 0 if out of range. Places are planned for the "
+             "largest sizes and do not move, so that every size in range needs the same.",
+             entry.symbol, entry.sizes.size() == 1 ? "this size" : "these sizes")) +
          declaration(start, parameters, ");") + declaration(start, parameters, ") {") + checks +
          fmt::format("  return {}_ARENA_BYTES;\n}}\n\n", abi.macro_prefix);
 }

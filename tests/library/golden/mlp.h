@@ -100,7 +100,8 @@ typedef struct mlp_run_outputs {
   uint8_t *positive; /* bool[N,2] */
 } mlp_run_outputs;
 
-/* Bytes of arena that mlp_run needs at this size; 0 if out of range. */
+/* Bytes of arena that mlp_run needs at this size; 0 if out of range. Places are planned for the
+ * largest sizes and do not move, so that every size in range needs the same. */
 static inline size_t mlp_run_arena_bytes(int64_t N);
 static inline size_t mlp_run_arena_bytes(int64_t N) {
   if (N < MLP_N_MIN || N > MLP_N_MAX) return 0;
