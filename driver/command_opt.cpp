@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <sstream>
 
 #include "driver/commands.h"
 #include "driver/compiler.h"
@@ -11,6 +10,7 @@
 #include "ir/graph/verifier.h"
 #include "ir/loop/text.h"
 #include "ir/loop/verifier.h"
+#include "passes/asked_passes.h"
 
 namespace backcast {
 namespace {
@@ -18,13 +18,6 @@ namespace {
 struct Options {
   std::string file, passes, target = "native", print_after;
 };
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
-  return parts;
-}
 
 /// The side file named in the first line (`constants "file"`), if any.
 std::string side_file(const std::string& path, const std::string& text) {
@@ -70,8 +63,13 @@ int run(Options& o) {
     throw CompileError(o.file + ":" + error.what());
   }
   TargetInfo target = resolve_target(o.target);
-  for (const std::string& pass : split(o.passes)) {
-    run_pass(state, pass, target, library_name("", o.file));
+  for (const std::string& pass : split_passes(o.passes)) {
+    if (is_asked_pass(pass)) {
+      if (state.lowered) throw CompileError(fmt::format("pass {} needs graph IR", pass));
+      state.module = run_asked_pass(state.module, pass);
+    } else {
+      run_pass(state, pass, target, library_name("", o.file));
+    }
     state.check(pass);
     if (o.print_after == pass || o.print_after == "all") {
       fmt::print("// after {}\n{}", pass, state.text());

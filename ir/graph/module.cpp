@@ -32,7 +32,7 @@ const Function& Module::function(const std::string& name) const {
 
 std::vector<Entry> entries_of(const Module& module) {
   if (!module.entries.empty()) return module.entries;
-  return {{"run", "main", "", {}}};
+  return {{"run", "main", "", {}, {}}};
 }
 
 const StateVariable* find_state(const Module& module, const std::string& name) {
@@ -123,7 +123,10 @@ bool equal(const Function& a, const Function& b) {
 }
 
 bool equal(const Module& a, const Module& b) {
-  if (a.states != b.states || a.entries != b.entries) return false;
+  if (a.states != b.states || a.entries != b.entries || a.batch != b.batch ||
+      a.accumulate != b.accumulate) {
+    return false;
+  }
   if (a.symbols != b.symbols || a.functions.size() != b.functions.size()) return false;
   for (const auto& [name, function] : a.functions) {
     const std::map<std::string, Function>::const_iterator other = b.functions.find(name);

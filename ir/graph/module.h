@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,8 +47,13 @@ struct StateVariable {
   StateRole role = StateRole::parameter;
   Literal initial;
   Loc loc;
+  /// Of a tensor that is trained in part: the elements from `slice_start` on along `slice_axis`;
+  /// -1: all of it.
+  int64_t slice_axis = -1;
+  int64_t slice_start = 0;
   friend bool operator==(const StateVariable& a, const StateVariable& b) {
-    return a.name == b.name && a.role == b.role && a.initial == b.initial;
+    return a.name == b.name && a.role == b.role && a.initial == b.initial &&
+           a.slice_axis == b.slice_axis && a.slice_start == b.slice_start;
   }
 };
 
@@ -66,6 +72,7 @@ struct Entry {
   /// Result that must be finite: otherwise the call ends without writing any state. May be empty.
   std::string guard;
   std::map<std::string, InputRange> ranges;  // by input
+  std::set<std::string> optional_outputs;    // which the caller may leave out
   friend bool operator==(const Entry&, const Entry&) = default;
 };
 
@@ -74,6 +81,8 @@ struct Module {
   SymbolRanges symbols;
   std::vector<StateVariable> states;  // parameters first, in the file's order
   std::vector<Entry> entries;         // none: `main` is offered as `run`
+  int64_t batch = 0;                  // examples of a training step; 0: not said
+  int64_t accumulate = 0;             // training steps per update; 0: every step updates
 
   const Function& function(const std::string& name) const;  // CompileError when absent
 };

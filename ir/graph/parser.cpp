@@ -55,6 +55,10 @@ class Parser {
     while (!scanner_.at_end()) {
       if (scanner_.accept("symbol")) {
         symbol();
+      } else if (scanner_.accept("batch")) {
+        module_.batch = count();
+      } else if (scanner_.accept("accumulate")) {
+        module_.accumulate = count();
       } else if (scanner_.accept("state")) {
         state();
       } else if (scanner_.accept("entry")) {
@@ -106,6 +110,13 @@ class Parser {
     }
   }
 
+  int64_t count() {
+    const size_t start = scanner_.position();
+    const int64_t value = scanner_.integer();
+    if (value < 1) scanner_.fail_at(start, "expected a number from 1 on");
+    return value;
+  }
+
   void state() {
     const size_t start = scanner_.position();
     StateVariable state;
@@ -117,6 +128,13 @@ class Parser {
     while (index < count && names[index] != role) ++index;
     if (index == count) scanner_.fail_at(start, "\"" + role + "\" is no role of a state variable");
     state.role = static_cast<StateRole>(index);
+    if (scanner_.accept("slice")) {
+      state.slice_axis = scanner_.integer();
+      state.slice_start = scanner_.integer();
+      if (state.slice_axis < 0 || state.slice_start < 0) {
+        scanner_.fail_at(start, "a slice is an axis and a start, neither negative");
+      }
+    }
     scanner_.expect("=");
     state.initial = literal();
     state.loc = location();
@@ -142,6 +160,7 @@ class Parser {
       if (scanner_.accept("ignore")) range.ignore = scanner_.integer();
       entry.ranges[input] = range;
     }
+    while (scanner_.accept("optional")) entry.optional_outputs.insert(scanner_.quoted());
     module_.entries.push_back(std::move(entry));
   }
 

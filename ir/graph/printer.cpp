@@ -143,6 +143,7 @@ std::string entry_text(const Entry& entry) {
     text += fmt::format(" range {} {}..{}", quote(input), range.min, range.max);
     if (range.ignore) text += fmt::format(" ignore {}", *range.ignore);
   }
+  for (const std::string& output : entry.optional_outputs) text += " optional " + quote(output);
   return text + "\n";
 }
 
@@ -191,8 +192,14 @@ std::string print(const Module& module, const PrintOptions& options) {
     text += fmt::format("symbol {} in {}..{}\n", word_or_quoted(name), range.min,
                         range.max == INT64_MAX ? "" : std::to_string(range.max));
   }
+  if (module.batch > 0) text += fmt::format("batch {}\n", module.batch);
+  if (module.accumulate > 0) text += fmt::format("accumulate {}\n", module.accumulate);
   for (const StateVariable& state : module.states) {
-    text += fmt::format("state {} {} = {}{}\n", quote(state.name), enum_name(state.role),
+    std::string slice;
+    if (state.slice_axis >= 0) {
+      slice = fmt::format(" slice {} {}", state.slice_axis, state.slice_start);
+    }
+    text += fmt::format("state {} {}{} = {}{}\n", quote(state.name), enum_name(state.role), slice,
                         literal_text(state.initial, options), location_text(state.loc, options));
   }
   for (const Entry& entry : module.entries) text += entry_text(entry);

@@ -1,6 +1,7 @@
 // The invariants of graph IR. A pass that breaks one is named in the message.
 #include "ir/graph/verifier.h"
 
+#include <algorithm>
 #include <set>
 
 #include "ir/graph/error.h"
@@ -106,6 +107,31 @@ class FunctionVerifier {
   const std::string& prefix_;
 };
 
+/// States and results that an entry binds by name have the state's type; its guard is a result.
+void check_entry(const Module& module, const Entry& entry, const std::string& prefix) {
+  const auto check = [&](bool condition, const std::string& message) {
+    if (!condition) throw InternalError(prefix + "entry " + entry.name + ": " + message);
+  };
+  check(module.functions.contains(entry.function), "@" + entry.function + " is missing");
+  const Function& function = module.function(entry.function);
+  const auto check_state = [&](const std::string& name, const Type& type) {
+    const StateVariable* state = find_state(module, name);
+    check(!state || type == Type(state->initial.type()),
+          fmt::format("state {} is used as {}", name, type.to_string()));
+  };
+  for (const ValueId param : function.params) {
+    check_state(parameter_name(function.node(param)), function.type(param));
+  }
+  const std::vector<std::string>& results = function.result_names;
+  const Type& type = function.result_type();
+  for (size_t i = 0; i < results.size(); ++i) {
+    check_state(results[i], type.is_tuple() ? type.elements()[i] : type);
+  }
+  check(entry.guard.empty() ||
+            std::find(results.begin(), results.end(), entry.guard) != results.end(),
+        "its guard " + entry.guard + " is no result");
+}
+
 }  // namespace
 
 void verify(const Module& module, std::string_view after) {
@@ -122,6 +148,7 @@ void verify(const Module& module, std::string_view after) {
     }
     FunctionVerifier(module, function, prefix).run();
   }
+  for (const Entry& entry : module.entries) check_entry(module, entry, prefix);
   const std::string recursive = find_recursion(module);
   if (!recursive.empty()) throw InternalError(prefix + "@" + recursive + " calls itself");
 }

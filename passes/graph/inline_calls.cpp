@@ -41,19 +41,30 @@ ValueId inline_into(Builder& builder, const Module& module, const Function& from
 
 }  // namespace
 
-Module inline_calls(const Module& module) {
-  const Function& main = module.function("main");
-  Module result;
-  result.symbols = module.symbols;
-  Builder builder(module, main.name);
+namespace {
+
+Function inline_function(const Module& module, const Function& function) {
+  Builder builder(module, function.name);
   std::vector<ValueId> arguments;
-  for (ValueId id : main.params) {
-    const Node& node = main.node(id);
+  for (ValueId id : function.params) {
+    const Node& node = function.node(id);
     builder.set_loc(node.loc);
     arguments.push_back(builder.parameter(node.attrs.as<ParameterAttrs>().name, node.type));
   }
-  ValueId value = inline_into(builder, module, main, arguments, nullptr, 0);
-  result.functions["main"] = builder.finish(value, main.result_names);
+  ValueId value = inline_into(builder, module, function, arguments, nullptr, 0);
+  return builder.finish(value, function.result_names);
+}
+
+}  // namespace
+
+Module inline_calls(const Module& module) {
+  Module result;
+  result.symbols = module.symbols;
+  result.states = module.states;
+  result.entries = module.entries;
+  for (const Entry& entry : entries_of(module)) {
+    result.functions[entry.function] = inline_function(module, module.function(entry.function));
+  }
   return result;
 }
 

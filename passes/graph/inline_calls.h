@@ -1,6 +1,6 @@
 // Replaces calls and composites by the bodies of their functions.
-//   Requires: no recursion between functions.  Ensures: `main` calls nothing; other functions are
-//   gone.
+//   Requires: no recursion between functions.  Ensures: the entries' functions call nothing;
+//   other functions are gone.
 #pragma once
 
 #include "ir/graph/module.h"
