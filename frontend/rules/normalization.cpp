@@ -1,4 +1,5 @@
-// Normalisations, in their inference form where training differs.
+// Normalisations. BatchNormalization has the form that its node asks for: with the running
+// statistics, or with the batch's own and updated running statistics as further outputs.
 #include "frontend/operators.h"
 #include "frontend/rules/families.h"
 #include "ir/graph/error.h"
@@ -24,17 +25,38 @@ ValueId per_channel(Emitter& e, ValueId vector, ValueId x) {
   return e.broadcast_in(vector, e.shape(x), {1});
 }
 
+/// With the batch's mean and variance (of the population); outputs 1 and 2 are the new running
+/// statistics, old * momentum + batch * (1 - momentum).
+void batch_normalization_in_training(NodeContext& n, ElementType compute) {
+  const ValueId x = n.e.cast(n.input(0), compute);
+  Ints axes = counting(n.rank(0));
+  axes.erase(axes.begin() + 1);
+  const ValueId mean = n.e.mean(x, axes);
+  const ValueId centred = n.e.sub(x, per_channel(n.e, mean, x));
+  const ValueId variance = n.e.mean(n.e.mul(centred, centred), axes);
+  const ValueId inverse = inverse_root(n.e, variance, n.attr_float("epsilon", 1e-5f));
+  const ValueId scale = n.e.mul(n.e.cast(n.input(1), compute), inverse);
+  const ValueId shift = n.e.cast(n.input(2), compute);
+  const ValueId y =
+      n.e.add(n.e.mul(centred, per_channel(n.e, scale, x)), per_channel(n.e, shift, x));
+  n.result(n.e.cast(y, n.element(0)));
+  const double momentum = n.attr_float("momentum", 0.9f);
+  const auto running = [&](size_t input, ValueId batch) {
+    const ValueId old = n.e.cast(n.input(input), compute);
+    const ValueId now = n.e.add(n.e.mul(old, momentum), n.e.mul(batch, 1 - momentum));
+    return n.e.cast(now, n.element(input));
+  };
+  if (n.wants(1)) n.set(1, running(3, mean));
+  if (n.wants(2)) n.set(2, running(4, variance));
+}
+
 /// Scale and shift are computed per channel first, so that they fold into one multiply-add.
 void batch_normalization(NodeContext& n) {
-  if (n.attr_int("training_mode", 0) != 0) {
-    n.fail(
-        "attribute \"training_mode\" is 1; export the model for inference, training is added "
-        "by --train");
-  }
   if (n.rank(0) < 2) n.fail("needs an input of rank 2 or more");
   if (n.attr_int("spatial", 1) != 1) n.fail("attribute \"spatial\" has to be 1");
   const ElementType element = n.element(0);
   const ElementType compute = element == ElementType::f64 ? element : n.element(4);
+  if (n.attr_int("training_mode", 0) != 0) return batch_normalization_in_training(n, compute);
   const auto in = [&](size_t i) { return n.e.cast(n.input(i), compute); };
   const ValueId scale = n.e.mul(in(1), inverse_root(n.e, in(4), n.attr_float("epsilon", 1e-5f)));
   const ValueId shift = n.e.sub(in(2), n.e.mul(in(3), scale));
