@@ -153,6 +153,31 @@ def optimizer_case(name, kind, settings):
     return {"optimizer": name, "settings": settings, "steps": steps}
 
 
+SCHEDULE_STEPS = 12
+
+
+def schedule_cases():
+    """The learning rate of updates 0, 1, … where 0.1 is the rate set."""
+    scheduler = torch.optim.lr_scheduler
+    cases = [("constant", {}, lambda o: scheduler.ConstantLR(o, factor=1)),
+             ("step", {"every": 3, "factor": 0.5}, lambda o: scheduler.StepLR(o, 3, gamma=0.5)),
+             ("cosine", {"total": 11, "least": 0.25},
+              lambda o: scheduler.CosineAnnealingLR(o, 11, eta_min=0.025)),
+             # The factor grows by 1 / warmup with every update, from 1 / warmup to 1.
+             ("constant", {"warmup": 4},
+              lambda o: scheduler.LinearLR(o, start_factor=0.25, total_iters=3))]
+    result = []
+    for name, settings, make in cases:
+        optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+        schedule, rates = make(optimizer), []
+        for _ in range(SCHEDULE_STEPS):
+            rates.append(optimizer.param_groups[0]["lr"])
+            optimizer.step()
+            schedule.step()
+        result.append({"schedule": name, **settings, "rates": rates})
+    return result
+
+
 def dump(path, value):
     """One case per line."""
     if isinstance(value, list):
@@ -175,5 +200,6 @@ def write(out):
     x, y, constants, _ = quadratic()
     start = {key: value.tolist() for key, value in {"x": x, "y": y, **constants}.items()}
     cases = [optimizer_case(*case) for case in OPTIMIZERS + CLIPPINGS]
-    dump(out / "optimizers.json", {"start": start, "cases": cases})
+    dump(out / "optimizers.json", {
+        "start": start, "cases": cases, "schedules": schedule_cases()})
     print(f"losses.json and optimizers.json: {len(loss_cases())} and {len(cases)} cases")
