@@ -10,9 +10,11 @@
 
 namespace backcast {
 
-/// `is_constant` tells which buffer parameters are compile-time constants, hence packable.
+/// `is_constant` tells which buffer parameters are compile-time constants, hence packable;
+/// `may_repack`: others may be rearranged by a kernel that runs before.
 NestSchedule choose_schedule(const loop::Definition& definition, const loop::Kernel& kernel,
                              const TargetInfo& target,
-                             const std::function<bool(const std::string&)>& is_constant);
+                             const std::function<bool(const std::string&)>& is_constant,
+                             bool may_repack = false);
 
 }  // namespace backcast

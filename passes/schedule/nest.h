@@ -34,10 +34,14 @@ struct TileSegment {
   bool border = false;
 };
 
-/// A constant operand rearranged into the order in which the nest reads it.
+/// An operand rearranged into the order in which the nest reads it: a constant at compile time,
+/// another by a kernel that runs before.
 struct Packing {
+  std::string parameter;  // under which the nest reads it: the operand's own or a new one
+  bool at_run_time = false;
   std::vector<std::string> outer;  // serial axes it depends on, with their extents
   std::vector<int64_t> outer_extents;
+  std::vector<std::string> reduce;  // reduction axes in the order of their loops
   std::vector<int64_t> reduce_extents;
   int64_t outer_count() const;
   int64_t reduce_count() const;
@@ -52,6 +56,17 @@ struct NestSchedule {
   std::set<std::string> unrolled;  // reduction axes unrolled whole
   int64_t reduce_unroll = 1;       // steps of the innermost reduction loop per iteration
   bool use_fma = false;
+  std::vector<std::string> reduce_order;  // reduction axes, outermost first; empty: as defined
+  // The lanes of each accumulator along a reduction axis (its loop is the innermost): element k
+  // goes to lane k % lanes of register k / lanes % chains, the rest to a scalar; the order in which
+  // all are combined is fixed. The vector axis, of single lanes, gives the tile its columns.
+  std::string lane_axis;  // may be empty
+  int32_t lanes = 1;
+  int64_t chains = 1;
+  bool has_tail = false;
+  bool row_epilogue = false;  // the columns of a tile end in one register
+  // What is contiguous along the tile axis, not along the vector axis, is turned in registers.
+  std::string transposed_axis;            // the tile axis or empty
   std::map<std::string, Packing> packed;  // by buffer parameter
 
   /// One line for reports: "vectorize f 16x2, tile y1 8, pack a1".
@@ -61,9 +76,16 @@ struct NestSchedule {
 /// The loops of a definition under a schedule.
 ///   Requires: guards on the vector axis are decided already; static extents of tiled, unrolled and
 ///   vectorised axes.
-///   Ensures: stores exactly what the definition says, in the same order of each reduction.
+///   Ensures: stores exactly what the definition says; reductions keep their order unless
+///   reduce_order or lane_axis says otherwise.
 loop::Stmt expand(const loop::Definition& definition, const loop::Kernel& kernel,
                   const NestSchedule& schedule);
+
+/// The statement that rearranges operand `name` into buffer `packed` at run time, as definitions.
+loop::Stmt repack(const loop::Definition& definition, const NestSchedule& schedule,
+                  const std::string& name, const std::string& packed);
+/// Elements of the rearranged operand.
+int64_t packed_count(const NestSchedule& schedule, const std::string& name);
 
 /// The packed form of constant `value` of buffer parameter `name`.
 Literal pack(const loop::Definition& definition, const loop::Kernel& kernel,

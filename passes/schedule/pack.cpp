@@ -12,19 +12,16 @@ using loop::Expr;
 
 namespace {
 
-/// The one flat index at which the accumulators read `name`.
-Expr find_access(const loop::Definition& definition, const loop::Kernel& kernel,
-                 const std::string& name) {
-  Expr flat;
+/// The one place at which the accumulators read `name`.
+Expr find_access(const loop::Definition& definition, const std::string& name) {
+  Expr found;
   for (const loop::Accumulator& acc : definition.accumulators) {
     loop::visit(acc.value, [&](const Expr& e) {
-      if (e->kind == loop::ExprKind::access && e->name == name) {
-        flat = loop::flat_index(kernel.find(name)->shape, e->args);
-      }
+      if (e->kind == loop::ExprKind::access && e->name == name) found = e;
     });
   }
-  BC_CHECK(flat, "no access to {}", name);
-  return flat;
+  BC_CHECK(found, "no access to {}", name);
+  return found;
 }
 
 /// Odometer over extents; calls f with the flat source offset of each position.
@@ -52,10 +49,54 @@ void for_each(const std::vector<int64_t>& extents, const std::vector<int64_t>& s
 
 }  // namespace
 
+int64_t packed_count(const NestSchedule& schedule, const std::string& name) {
+  const Packing& packing = schedule.packed.at(name);
+  int64_t width = 0;
+  for (const VectorSegment& segment : schedule.vector_segments) {
+    width += segment.count * segment.width();
+  }
+  return packing.outer_count() * packing.reduce_count() * width;
+}
+
+loop::Stmt repack(const loop::Definition& definition, const NestSchedule& schedule,
+                  const std::string& name, const std::string& packed) {
+  const Packing& packing = schedule.packed.at(name);
+  Expr source = find_access(definition, name);
+  std::map<std::string, Expr> unit;  // axes of extent 1 have no loop
+  for (const loop::Axis& axis : definition.axes) unit[axis.name] = Expr(0);
+  std::vector<loop::Stmt> parts;
+  for (const VectorSegment& segment : schedule.vector_segments) {
+    loop::Definition part;
+    std::map<std::string, Expr> place = unit;
+    Expr row = Expr(0);
+    const auto add = [&](const std::string& axis, int64_t extent) {
+      part.axes.push_back({axis, Expr(extent)});
+      row = row * Expr(extent) + loop::var(axis);
+      return loop::var(axis);
+    };
+    for (size_t i = 0; i < packing.outer.size(); ++i) {
+      place[packing.outer[i]] = add(packing.outer[i], packing.outer_extents[i]);
+    }
+    Expr block = segment.count > 1 ? add("block", segment.count) : Expr(0);
+    for (size_t i = 0; i < packing.reduce.size(); ++i) {
+      place[packing.reduce[i]] = add(packing.reduce[i], packing.reduce_extents[i]);
+    }
+    Expr lane = loop::var("lane");
+    part.axes.push_back({"lane", Expr(segment.width())});
+    place[schedule.vector_axis] = Expr(segment.begin) + block * Expr(segment.width()) + lane;
+    int64_t first = packing.outer_count() * packing.reduce_count() * segment.begin;
+    part.outputs.push_back({packed,
+                            {Expr(first) + row * Expr(segment.width()) + lane},
+                            loop::substitute(source, place)});
+    parts.push_back(loop::define(std::move(part)));
+  }
+  return loop::block(parts);
+}
+
 Literal pack(const loop::Definition& definition, const loop::Kernel& kernel,
              const NestSchedule& schedule, const std::string& name, const Literal& value) {
   const Packing& packing = schedule.packed.at(name);
-  Expr flat = find_access(definition, kernel, name);
+  Expr flat = loop::flat_index(kernel.find(name)->shape, find_access(definition, name)->args);
   std::map<std::string, int64_t> zeros;
   for (const loop::Axis& axis : definition.axes) zeros[axis.name] = 0;
   for (const loop::Axis& axis : definition.reduce_axes) zeros[axis.name] = 0;
@@ -65,8 +106,8 @@ Literal pack(const loop::Definition& definition, const loop::Kernel& kernel,
   for (const std::string& axis : packing.outer) {
     outer_strides.push_back(coefficient(flat, axis).value());
   }
-  for (const loop::Axis& axis : definition.reduce_axes) {
-    reduce_strides.push_back(coefficient(flat, axis.name).value());
+  for (const std::string& axis : packing.reduce) {
+    reduce_strides.push_back(coefficient(flat, axis).value());
   }
   int64_t stride = coefficient(flat, schedule.vector_axis).value();
 

@@ -13,6 +13,11 @@ namespace backcast {
 ///   Requires: no accumulators.
 std::vector<loop::Definition> partition(const loop::Definition& definition);
 
+/// One definition per phase of axes whose elements take part in a reduction only where a remainder
+/// is zero (a convolution of a dilated input): no product with the zeros in between is left. One
+/// definition (the same) when there is no such condition.
+std::vector<loop::Definition> phases(const loop::Definition& definition);
+
 /// Joins neighbouring axes that every access walks through as one (row-major, no gap), so that the
 /// innermost loop is long. Accesses become flat: buffers are seen with one dimension.
 ///   Requires: no accumulators. `kernel` gives the shapes.

@@ -10,6 +10,8 @@
 namespace backcast {
 namespace {
 
+using loop::Buffer;
+using loop::BufferId;
 using loop::Definition;
 using loop::Kernel;
 using loop::Program;
@@ -23,74 +25,188 @@ class Scheduling {
       : target_(target), result_(program) {}
 
   Program run() {
-    for (loop::EntryPoint& entry : result_.entries) {
-      for (Step& step : entry.steps) {
-        if (step.kind == loop::StepKind::call) schedule_step(step);
-      }
-    }
+    for (loop::EntryPoint& entry : result_.entries) schedule_steps(entry.steps);
     return std::move(result_);
   }
 
  private:
+  void schedule_steps(std::vector<Step>& steps) {
+    std::vector<Step> scheduled;
+    for (Step& step : steps) {
+      schedule_steps(step.body);
+      schedule_steps(step.otherwise);
+      before_.clear();
+      if (step.kind == loop::StepKind::call) schedule_step(step);
+      for (Step& earlier : before_) scheduled.push_back(std::move(earlier));
+      scheduled.push_back(std::move(step));
+    }
+    steps = std::move(scheduled);
+  }
+
   void schedule_step(Step& step) {
     Kernel& kernel = result_.kernels.at(step.kernel);
     int definitions = 0;
     loop::visit(
         kernel.body, [&](const Stmt& s) { definitions += s->kind == StmtKind::define; }, nullptr);
     std::set<std::string> taken;
+    size_t parameters = kernel.buffers.size();
     kernel.body = loop::rewrite(kernel.body, nullptr, [&](const Stmt& stmt) -> Stmt {
       if (stmt->kind != StmtKind::define) return stmt;
       return expand_definition(*stmt->definition, kernel, step, definitions == 1, taken);
     });
     kernel.body = loop::simplify(kernel.body, result_.symbols);
+    if (kernel.buffers.size() > parameters) drop_unread(kernel, step);
+  }
+
+  /// Operands that are read in rearranged form only.
+  static void drop_unread(Kernel& kernel, Step& step) {
+    std::set<std::string> used;
+    loop::visit(
+        kernel.body,
+        [&](const Stmt& s) {
+          if (s->kind == StmtKind::store) used.insert(s->name);
+        },
+        [&](const loop::Expr& e) {
+          if (e->kind == loop::ExprKind::load) used.insert(e->name);
+        });
+    for (size_t i = kernel.buffers.size(); i-- > 0;) {
+      if (used.count(kernel.buffers[i].name)) continue;
+      for (loop::BufferParam& other : kernel.buffers)
+        std::erase(other.over, kernel.buffers[i].name);
+      kernel.buffers.erase(kernel.buffers.begin() + static_cast<int64_t>(i));
+      step.buffers.erase(step.buffers.begin() + static_cast<int64_t>(i));
+    }
   }
 
   Stmt expand_definition(const Definition& definition, Kernel& kernel, Step& step, bool alone,
                          std::set<std::string>& taken) {
-    if (!definition.accumulators.empty()) {
-      return loop::with_unique_names(expand_one(definition, kernel, step), taken);
-    }
-    std::vector<Definition> parts = partition(definition);
-    if (alone && parts.size() == 1) coalesce(parts[0], kernel);
+    std::vector<Definition> parts =
+        definition.accumulators.empty() ? partition(definition) : phases(definition);
+    if (definition.accumulators.empty() && alone && parts.size() == 1) coalesce(parts[0], kernel);
     std::vector<Stmt> nests;
     for (const Definition& part : parts) {
-      nests.push_back(loop::with_unique_names(expand_one(part, kernel, step), taken));
+      nests.push_back(loop::with_unique_names(
+          expand_one(part, kernel, step, alone && parts.size() == 1), taken));
     }
     return loop::block(nests);
   }
 
-  Stmt expand_one(const Definition& definition, Kernel& kernel, Step& step) {
-    const auto buffer_of = [&](const std::string& param) -> loop::BufferId {
-      for (size_t i = 0; i < kernel.buffers.size(); ++i) {
-        if (kernel.buffers[i].name == param) return step.buffers[i];
-      }
-      return -1;
-    };
-    NestSchedule chosen =
-        choose_schedule(definition, kernel, target_, [&](const std::string& param) {
-          const loop::Buffer& buffer = result_.buffer(buffer_of(param));
+  BufferId buffer_of(const Kernel& kernel, const Step& step, const std::string& param) const {
+    for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+      if (kernel.buffers[i].name == param) return step.buffers[i];
+    }
+    return -1;
+  }
+
+  /// `alone`: nothing else in the kernel reads its buffers.
+  Stmt expand_one(const Definition& definition, Kernel& kernel, Step& step, bool alone) {
+    NestSchedule chosen = choose_schedule(
+        definition, kernel, target_,
+        [&](const std::string& param) {
+          const Buffer& buffer = result_.buffer(buffer_of(kernel, step, param));
           return buffer.kind == loop::BufferClass::constant && buffer.view_of < 0;
-        });
+        },
+        true);
+    for (auto& [param, packing] : chosen.packed) {
+      if (packing.at_run_time || !alone) packing.parameter = fresh_parameter(kernel, param);
+    }
     Stmt nest = expand(definition, kernel, chosen);
     for (const auto& [param, packing] : chosen.packed) {
-      const loop::Buffer source = result_.buffer(buffer_of(param));
-      loop::Buffer packed = source;
-      packed.name = fmt::format("{}_{}", source.name, kernel.name);
-      packed.value = pack(definition, kernel, chosen, param, source.value);
-      packed.shape = {Dim(packed.value.element_count())};
-      packed.alignment = std::max(byte_size(packed.element), int64_t{target_.vector_bits} / 8);
-      for (size_t i = 0; i < kernel.buffers.size(); ++i) {
-        if (kernel.buffers[i].name != param) continue;
-        kernel.buffers[i].shape = packed.shape;
-        step.buffers[i] = static_cast<loop::BufferId>(result_.buffers.size());
-      }
-      result_.buffers.push_back(std::move(packed));
+      BufferId packed = packing.at_run_time
+                            ? pack_before(definition, chosen, param, kernel, step)
+                            : pack_constant(definition, chosen, param, kernel, step);
+      take_packed(param, packing.parameter, packed, kernel, step);
     }
     return nest;
   }
 
+  static std::string fresh_parameter(const Kernel& kernel, const std::string& param) {
+    int n = 0;
+    std::string name;
+    do {
+      name = fmt::format("{}p{}", param, n++);
+    } while (kernel.find(name));
+    return name;
+  }
+
+  Buffer packed_buffer(const Buffer& source, const std::string& name, int64_t count) const {
+    Buffer packed = source;
+    packed.name = name;
+    packed.shape = {Dim(count)};
+    packed.alignment = std::max(byte_size(packed.element), int64_t{target_.vector_bits} / 8);
+    return packed;
+  }
+
+  /// The operand in the kernel's list of parameters becomes, or is joined by, the packed one.
+  void take_packed(const std::string& param, const std::string& name, BufferId packed,
+                   Kernel& kernel, Step& step) const {
+    const Buffer& buffer = result_.buffer(packed);
+    if (name != param) {
+      loop::BufferParam added{
+          name, loop::scalar_of(buffer.element), buffer.shape, loop::AccessMode::read, {}};
+      kernel.buffers.insert(kernel.buffers.begin(), std::move(added));
+      step.buffers.insert(step.buffers.begin(), packed);
+      return;
+    }
+    for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+      if (kernel.buffers[i].name != param) continue;
+      kernel.buffers[i].shape = buffer.shape;
+      step.buffers[i] = packed;
+    }
+  }
+
+  BufferId add_packed(const Buffer& source, const std::string& name, int64_t count) {
+    Buffer packed = source;
+    packed.name = name;
+    packed.shape = {Dim(count)};
+    packed.alignment = std::max(byte_size(packed.element), int64_t{target_.vector_bits} / 8);
+    result_.buffers.push_back(std::move(packed));
+    return static_cast<BufferId>(result_.buffers.size()) - 1;
+  }
+
+  BufferId pack_constant(const Definition& definition, const NestSchedule& chosen,
+                         const std::string& param, const Kernel& kernel, const Step& step) {
+    const std::string& parameter = chosen.packed.at(param).parameter;
+    const Buffer source = result_.buffer(buffer_of(kernel, step, param));
+    Literal value = pack(definition, kernel, chosen, param, source.value);
+    std::string suffix = parameter == param ? "" : "_" + parameter;
+    BufferId id = add_packed(source, fmt::format("{}_{}{}", source.name, kernel.name, suffix),
+                             value.element_count());
+    result_.buffers[static_cast<size_t>(id)].value = std::move(value);
+    return id;
+  }
+
+  /// A kernel of its own that rearranges the operand.
+  BufferId pack_before(const Definition& definition, const NestSchedule& chosen,
+                       const std::string& param, const Kernel& kernel, const Step& step) {
+    BufferId from = buffer_of(kernel, step, param);
+    const std::string& parameter = chosen.packed.at(param).parameter;
+    std::string name = fmt::format("{}_{}", kernel.name, parameter);
+    Buffer place;
+    place.element = result_.buffer(from).element;
+    place.loc = step.loc;
+    BufferId to = add_packed(place, name, packed_count(chosen, param));
+    const loop::BufferParam& source = *kernel.find(param);
+    Kernel mover;
+    mover.name = name;
+    mover.locs = kernel.locs;
+    mover.sizes = kernel.sizes;
+    mover.buffers = {
+        source, {parameter, source.element, result_.buffer(to).shape, loop::AccessMode::write, {}}};
+    mover.body = repack(definition, chosen, param, parameter);
+    Step move = step;
+    move.kernel = mover.name;
+    move.buffers = {from, to};
+    bool fresh = result_.kernels.emplace(name, std::move(mover)).second;
+    BC_CHECK(fresh, "two kernels {}", name);
+    schedule_step(move);
+    before_.push_back(std::move(move));
+    return to;
+  }
+
   const TargetInfo& target_;
   Program result_;
+  std::vector<Step> before_;  // rearrange what the step under way reads
 };
 
 }  // namespace

@@ -72,6 +72,9 @@ Expr Vectorizer::run(const Expr& e, const Bindings& place) const {
       BC_CHECK(param, "no buffer {}", node.name);
       Expr flat = loop::flat_index(param->shape, node.args);
       if (reads_memory(flat)) return read_indirect(flat, node.name, node.type, place);
+      if (turned_load) {
+        if (Expr turned = turned_load(node.name, node.type, flat)) return turned;
+      }
       return read(loop::substitute(flat, place), node.name, node.type);
     }
     default:

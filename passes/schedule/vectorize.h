@@ -22,6 +22,10 @@ struct Vectorizer {
   loop::Expr base;
   std::function<bool(const std::string& buffer)> is_packed;
   std::function<loop::Expr(const std::string& buffer, loop::Type, const Bindings&)> packed_load;
+  /// A value read in another way than along the axis; `flat` mentions axes. Empty (or an empty
+  /// result): as usual.
+  std::function<loop::Expr(const std::string& buffer, loop::Type, const loop::Expr& flat)>
+      turned_load;
   /// The register of an accumulator; empty for other variables.
   std::function<loop::Expr(const std::string& name)> accumulator;
 

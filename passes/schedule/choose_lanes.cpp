@@ -1,0 +1,224 @@
+// Ways to fill vectors that need no constant operand: lanes along a reduction axis, blocks turned
+// in registers, operands rearranged at run time. And the choice between them.
+#include <algorithm>
+
+#include "ir/loop/visit.h"
+#include "passes/lower/definition_cost.h"
+#include "passes/schedule/affine.h"
+#include "passes/schedule/choose.h"
+#include "passes/schedule/chooser.h"
+
+namespace backcast {
+
+using loop::Axis;
+using loop::Expr;
+using loop::Scalar;
+
+namespace {
+
+/// The largest power of two that is at most `n` (n >= 1).
+int64_t floor_power(int64_t n) {
+  int64_t power = 1;
+  while (power * 2 <= n) power *= 2;
+  return power;
+}
+
+}  // namespace
+
+bool Chooser::may_vectorize_reduction() const { return is_reduction_ && vectorizable_types(); }
+
+std::vector<std::string> Chooser::lane_axes() const {
+  std::vector<std::string> result;
+  for (const Axis& axis : definition_.reduce_axes) {
+    if (extent(axis.name) < 4 || conditional_on(axis.name)) continue;
+    bool contiguous = false, fits = true;
+    for (const Access& a : accesses_) {
+      if (!a.in_reduction) continue;
+      std::optional<int64_t> c = coefficient(a.flat, axis.name);
+      fits = fits && c && (*c == 0 || *c == 1) && !reads_memory(a.flat);
+      contiguous = contiguous || (c && *c == 1);
+    }
+    if (fits && contiguous) result.push_back(axis.name);
+  }
+  return result;
+}
+
+/// The columns of a tile whose lanes lie along a reduction axis: best where the output is
+/// contiguous, so that a row of results is one register.
+void Chooser::choose_columns() {
+  int64_t best_score = 0;
+  for (const Axis& axis : definition_.axes) {
+    if (extent(axis.name) < 2 || conditional_on(axis.name)) continue;
+    int64_t score = 1;
+    bool affine = true, rows = true;
+    for (const Access& a : accesses_) {
+      std::optional<int64_t> c = coefficient(a.flat, axis.name);
+      if (a.in_reduction) {
+        affine = affine && c.has_value();
+        score += c && *c == 0;
+      } else {
+        rows = rows && c && (*c == 0 || *c == 1);
+      }
+    }
+    for (const Expr& flat : outputs_) rows = rows && coefficient(flat, axis.name) == 1;
+    if (!affine) continue;
+    score += rows ? 4 : 0;
+    if (score >= best_score) {
+      best_score = score;
+      schedule_.vector_axis = axis.name;
+      schedule_.row_epilogue = rows;
+    }
+  }
+}
+
+std::vector<VectorSegment> Chooser::column_segments(int64_t columns) const {
+  std::vector<VectorSegment> segments;
+  int64_t total = extent(schedule_.vector_axis), at = 0;
+  for (int64_t n = columns; n >= 1; n /= 2) {
+    int64_t count = (total - at) / n;
+    if (count == 0) continue;
+    segments.push_back({at, count, n, 1});
+    at += count * n;
+  }
+  return segments;
+}
+
+/// Cycles of the whole; for a tile of 0 of the segments as chosen.
+double Chooser::lane_cycles(int64_t tile, int64_t columns, int64_t chains) const {
+  std::vector<VectorSegment> column_parts = schedule_.vector_segments;
+  std::vector<TileSegment> row_parts = schedule_.tile_segments;
+  if (tile > 0) {
+    column_parts =
+        schedule_.vector_axis.empty() ? std::vector<VectorSegment>{} : column_segments(columns);
+    row_parts = tile_segments(tile);
+  }
+  if (column_parts.empty()) column_parts = {{0, 1, 1, 1}};
+  if (row_parts.empty()) row_parts = {{Expr(0), Expr(1), 1, false}};
+  int64_t length = extent(schedule_.lane_axis);
+  double outside = reduce_points() / static_cast<double>(length);
+  double steps = static_cast<double>(length / schedule_.lanes) / static_cast<double>(chains);
+  double tail = static_cast<double>(length % schedule_.lanes);
+  double halvings = 0;
+  for (int32_t width = schedule_.lanes; width > 1; width /= 2) ++halvings;
+  double total = 0;
+  for (const VectorSegment& c : column_parts) {
+    for (const TileSegment& r : row_parts) {
+      int64_t count = 8;
+      loop::as_constant(r.count, count);
+      double n = static_cast<double>(c.vectors), m = static_cast<double>(r.size);
+      double across = schedule_.row_epilogue && c.vectors > 1 ? 2 * (n - 1) + 2 * halvings
+                                                              : n * (2 * halvings + 2);
+      double each = step_cycles(r.size, c.vectors, chains);
+      total += static_cast<double>(count * c.count) *
+               (outside * (steps * each + tail * m * n + 2) + m * across +
+                m * n * static_cast<double>(chains) / 2);
+    }
+  }
+  return total * outer_points();
+}
+
+void Chooser::choose_lane_sizes() {
+  int64_t length = extent(schedule_.lane_axis);
+  lanes_ = target_.vector_lanes(static_cast<int>(byte_size(loop::element_of(scalar_))));
+  schedule_.lanes = static_cast<int32_t>(floor_power(std::min<int64_t>(lanes_, length)));
+  schedule_.has_tail = length % schedule_.lanes != 0;
+  int64_t max_tile = schedule_.tile_axis.empty() ? 1 : 8, max_columns = 1;
+  if (int64_t e = extent(schedule_.tile_axis); e > 0) max_tile = std::min(max_tile, e);
+  if (!schedule_.vector_axis.empty()) {
+    max_columns = std::min<int64_t>(floor_power(extent(schedule_.vector_axis)), 16);
+  }
+  double best = 2e30;
+  int64_t best_tile = 1, best_columns = 1;
+  for (int64_t chains = 1; chains <= 8 && chains * schedule_.lanes <= length; chains *= 2) {
+    for (int64_t columns = 1; columns <= max_columns; columns *= 2) {
+      for (int64_t tile = 1; tile <= max_tile; ++tile) {
+        double cycles = lane_cycles(tile, columns, chains);
+        if (cycles >= best * 0.999) continue;
+        best = cycles;
+        best_tile = tile;
+        best_columns = columns;
+        schedule_.chains = chains;
+      }
+    }
+  }
+  if (!schedule_.vector_axis.empty()) schedule_.vector_segments = column_segments(best_columns);
+  if (!schedule_.tile_axis.empty()) schedule_.tile_segments = tile_segments(best_tile);
+  for (const Axis& axis : definition_.reduce_axes) {
+    if (axis.name != schedule_.lane_axis) schedule_.reduce_order.push_back(axis.name);
+  }
+  schedule_.reduce_order.push_back(schedule_.lane_axis);
+}
+
+// ---- transposition ------------------------------------------------------------------------------
+
+/// An axis along which everything lies contiguous that does not along the vector axis; empty when
+/// there is none or nothing needs it.
+std::string Chooser::contiguous_partner(const std::string& vector_axis) const {
+  for (const Axis& axis : definition_.axes) {
+    if (axis.name == vector_axis || extent(axis.name) < 4 || conditional_on(axis.name)) continue;
+    bool fits = true, needed = false;
+    for (const Access& a : accesses_) {
+      std::optional<int64_t> c = coefficient(a.flat, vector_axis);
+      std::optional<int64_t> along = coefficient(a.flat, axis.name);
+      if (!c || !along || reads_memory(a.flat)) return "";
+      if (*c == 0 || *c == 1) continue;
+      fits = fits && *along == 1;
+      needed = true;
+    }
+    if (fits && needed) return axis.name;
+  }
+  return "";
+}
+
+bool Chooser::choose_transposition() {
+  if (is_reduction_ || !vectorizable_types() || !schedule_.vector_axis.empty()) return false;
+  for (const Axis& axis : definition_.axes) {
+    if (extent(axis.name) < 4 || conditional_on(axis.name)) continue;
+    bool written = std::all_of(outputs_.begin(), outputs_.end(),
+                               [&](const Expr& flat) { return coefficient(flat, axis.name) == 1; });
+    std::string partner = written ? contiguous_partner(axis.name) : "";
+    if (partner.empty()) continue;
+    schedule_.vector_axis = axis.name;
+    schedule_.tile_axis = schedule_.transposed_axis = partner;
+    int64_t fits = std::min(extent(axis.name), extent(partner));
+    int64_t size = floor_power(std::min<int64_t>(
+        fits, target_.vector_lanes(static_cast<int>(byte_size(loop::element_of(scalar_))))));
+    lanes_ = static_cast<int32_t>(size);
+    schedule_.vector_segments = vector_segments(1);
+    int64_t full = extent(partner) / size, rest = extent(partner) % size;
+    schedule_.tile_segments = {{Expr(0), Expr(full), size, false}};
+    if (rest > 0) schedule_.tile_segments.push_back({Expr(full * size), Expr(rest), 1, false});
+    return true;
+  }
+  return false;
+}
+
+/// Every operand of the reduction lies along the vectors, or is rearranged so.
+bool Chooser::reads_in_vectors() const {
+  if (schedule_.vector_axis.empty()) return false;
+  return std::all_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
+    std::optional<int64_t> c = coefficient(a.flat, schedule_.vector_axis);
+    return !a.in_reduction || (c && (*c == 0 || *c == 1)) || schedule_.packed.count(a.buffer);
+  });
+}
+
+// ---- the choice ---------------------------------------------------------------------------------
+
+NestSchedule choose_schedule(const loop::Definition& definition, const loop::Kernel& kernel,
+                             const TargetInfo& target,
+                             const std::function<bool(const std::string&)>& is_constant,
+                             bool may_repack) {
+  Chooser chooser(definition, kernel, target, is_constant);
+  Chooser::Plan best = chooser.plan(VectorMode::direct);
+  if (!chooser.may_vectorize_reduction() || !best.schedule.packed.empty()) return best.schedule;
+  const auto consider = [&](Chooser::Plan plan) {
+    if (plan.possible && plan.cycles < best.cycles) best = std::move(plan);
+  };
+  for (const std::string& axis : chooser.lane_axes()) {
+    consider(chooser.plan(VectorMode::lanes, axis));
+  }
+  if (may_repack) consider(chooser.plan(VectorMode::repack));
+  return best.schedule;
+}
+
+}  // namespace backcast

@@ -1,0 +1,225 @@
+// The analytic model: for every register tile that fits, the cycles per step of the reduction are
+// the largest of arithmetic, loads and the latency of the accumulators; the cheapest tiling of the
+// whole iteration space, remainders included, wins.
+#include <algorithm>
+
+#include "ir/loop/visit.h"
+#include "passes/lower/definition_cost.h"
+#include "passes/schedule/affine.h"
+#include "passes/schedule/chooser.h"
+
+namespace backcast {
+
+using loop::Axis;
+using loop::Expr;
+using loop::Scalar;
+
+/// Registers of the kind that holds this scalar type.
+int Chooser::registers() const {
+  if (lanes_ > 1) return target_.vector_registers;
+  if (loop::is_float(scalar_) && target_.vector_bits > 0) return target_.vector_registers;
+  if (loop::is_float(scalar_) && target_.float_registers > 0) return target_.float_registers;
+  return std::max(target_.integer_registers - 6, 4);  // addresses and counters take the others
+}
+
+/// Cycles of one reduction step of a tile (of `chains` steps in chains of their own); a huge figure
+/// when it does not fit the registers.
+double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const {
+  int64_t accumulators = tile * vectors * chains;
+  int64_t loads = 0, held = 0;
+  for (const Access& a : accesses_) {
+    if (!a.in_reduction) continue;
+    bool with_tile = !schedule_.tile_axis.empty() && mentions(a.flat, schedule_.tile_axis);
+    bool with_vector = mentions(a.flat, schedule_.vector_axis);
+    loads += (with_tile ? tile : 1) * (with_vector ? vectors : 1);
+    held += with_vector && !with_tile ? vectors : 1;
+  }
+  bool fused = target_.has_fma && target_.prefers_fma;
+  if (accumulators + held + (fused ? 0 : 1) > registers()) return 1e30;
+  double arithmetic = static_cast<double>(accumulators) * (fused ? 1 : 2);
+  if (target_.vector_bits == 0) {
+    // In order, one instruction at a time; three more for the loop.
+    double memory = 1.5 * static_cast<double>(loads);
+    return arithmetic + memory + 3.0;
+  }
+  double memory = static_cast<double>(loads * chains) / 2;
+  double units = static_cast<double>(accumulators) / target_.fma_units * (fused ? 1 : 2);
+  return std::max({units, memory, static_cast<double>(target_.fma_latency)});
+}
+
+std::vector<VectorSegment> Chooser::vector_segments(int64_t vectors) const {
+  std::vector<VectorSegment> segments;
+  int64_t total = extent(schedule_.vector_axis), at = 0;
+  const auto add = [&](int64_t count, int64_t n, int32_t lanes) {
+    if (count == 0 || n == 0) return;
+    segments.push_back({at, count, n, lanes});
+    at += count * n * lanes;
+  };
+  add(total / (vectors * lanes_), vectors, lanes_);
+  add(1, (total - at) / lanes_, lanes_);
+  for (int32_t lanes = lanes_ / 2; lanes >= 1; lanes /= 2) add((total - at) / lanes, 1, lanes);
+  return segments;
+}
+
+/// Whether every guard on the tile axis holds at element u for every window element.
+bool Chooser::interior(int64_t u) const {
+  for (const Expr& part : conditions_) {
+    if (!mentions(part, schedule_.tile_axis)) continue;
+    // Affine with positive coefficients: the extremes of the window decide.
+    for (bool last : {false, true}) {
+      std::map<std::string, int64_t> values{{schedule_.tile_axis, u}};
+      for (const Axis& r : definition_.reduce_axes) values[r.name] = last ? extent(r.name) - 1 : 0;
+      int64_t margin = evaluate(part->args[0] - part->args[1], values).value();
+      if (part->op == loop::Op::ge ? margin < 0 : margin >= 0) return false;
+    }
+  }
+  return true;
+}
+
+std::vector<TileSegment> Chooser::tile_segments(int64_t size) const {
+  if (schedule_.tile_axis.empty()) return {};
+  int64_t total = extent(schedule_.tile_axis);
+  if (total == 0) return symbolic_tiles(size);
+  int64_t low = 0, high = total;
+  while (low < total && !interior(low)) ++low;
+  while (high > low && !interior(high - 1)) --high;
+  std::vector<TileSegment> segments;
+  int64_t at = 0;
+  const auto border = [&](int64_t n) {
+    segments.push_back({Expr(at), Expr(1), n, true});
+    at += n;
+  };
+  while (at < low) border(std::min(size, total - at));
+  if (int64_t full = std::max<int64_t>(high - at, 0) / size; full > 0) {
+    segments.push_back({Expr(at), Expr(full), size, false});
+    at += full * size;
+  }
+  if (high == total && at < total) {
+    segments.push_back({Expr(at), Expr(1), total - at, false});
+    at = total;
+  }
+  while (at < total) border(std::min(size, total - at));
+  return segments;
+}
+
+std::vector<TileSegment> Chooser::symbolic_tiles(int64_t size) const {
+  Expr total;
+  for (const Axis& axis : definition_.axes) {
+    if (axis.name == schedule_.tile_axis) total = axis.extent;
+  }
+  Expr full = loop::floor_div(total, Expr(size));
+  return {{Expr(0), full, size, false},
+          {full * Expr(size), loop::floor_mod(total, Expr(size)), 1, false}};
+}
+
+double Chooser::total_cycles(int64_t size, int64_t vectors) const {
+  double total = 0;
+  std::vector<VectorSegment> columns = schedule_.vector_axis.empty()
+                                           ? std::vector<VectorSegment>{{0, 1, 1, 1}}
+                                           : vector_segments(vectors);
+  std::vector<TileSegment> rows = tile_segments(size);
+  if (rows.empty()) rows = {{Expr(0), Expr(1), 1, false}};
+  for (const VectorSegment& c : columns) {
+    for (const TileSegment& r : rows) {
+      int64_t count = 8;  // of a symbolic number of tiles
+      loop::as_constant(r.count, count);
+      // A tile's start and end cost about as much as a few steps.
+      total += static_cast<double>(count * c.count) * step_cycles(r.size, c.vectors);
+    }
+  }
+  return total;
+}
+
+void Chooser::choose_sizes() {
+  if (!is_reduction_) {
+    if (!schedule_.vector_axis.empty()) {
+      int64_t work = std::max<int64_t>(cost(definition_).total(), 1);
+      schedule_.vector_segments = vector_segments(std::clamp<int64_t>(8 / work, 1, 4));
+    }
+    return;
+  }
+  double best = 2e30;
+  int64_t best_tile = 1, best_vectors = 1;
+  int64_t max_tile = schedule_.tile_axis.empty() ? 1 : 16;
+  int64_t max_vectors = schedule_.vector_axis.empty() ? 1 : 8;
+  if (int64_t e = extent(schedule_.tile_axis); e > 0) max_tile = std::min(max_tile, e);
+  if (!schedule_.vector_axis.empty()) {
+    max_vectors = std::clamp<int64_t>(extent(schedule_.vector_axis) / lanes_, 1, max_vectors);
+  }
+  int64_t steps = 1;
+  for (const std::string& axis : schedule_.unrolled) steps *= extent(axis);
+  for (int64_t tile = 1; tile <= max_tile; ++tile) {
+    for (int64_t vectors = 1; vectors <= max_vectors; ++vectors) {
+      if (tile * vectors > 1 && tile * vectors * steps > target_.unroll_budget) continue;
+      double cycles = total_cycles(tile, vectors);
+      if (cycles < best * 0.999) {
+        best = cycles;
+        best_tile = tile;
+        best_vectors = vectors;
+      }
+    }
+  }
+  if (!schedule_.vector_axis.empty()) schedule_.vector_segments = vector_segments(best_vectors);
+  if (!schedule_.tile_axis.empty()) schedule_.tile_segments = tile_segments(best_tile);
+  int64_t body = best_tile * best_vectors * steps;
+  if (steps == 1) schedule_.reduce_unroll = std::clamp<int64_t>(16 / body, 1, 4);
+}
+
+// ---- comparing ways to fill vectors -------------------------------------------------------------
+
+/// Positions of the axes that neither the tile nor vectors run along.
+double Chooser::outer_points() const {
+  double points = 1;
+  for (const Axis& axis : definition_.axes) {
+    if (axis.name == schedule_.vector_axis || axis.name == schedule_.tile_axis) continue;
+    points *= static_cast<double>(static_extent(axis).value_or(8));
+  }
+  return points;
+}
+
+double Chooser::reduce_points() const {
+  double points = 1;
+  for (const Axis& axis : definition_.reduce_axes) {
+    points *= static_cast<double>(static_extent(axis).value_or(8));
+  }
+  return points;
+}
+
+double Chooser::direct_cycles() const {
+  std::vector<VectorSegment> columns = schedule_.vector_segments;
+  std::vector<TileSegment> rows = schedule_.tile_segments;
+  if (columns.empty()) columns = {{0, 1, 1, 1}};
+  if (rows.empty()) rows = {{Expr(0), Expr(1), 1, false}};
+  double total = 0;
+  for (const VectorSegment& c : columns) {
+    for (const TileSegment& r : rows) {
+      int64_t count = 8;
+      loop::as_constant(r.count, count);
+      double ends = 2.0 * static_cast<double>(r.size * c.vectors);
+      total += static_cast<double>(count * c.count) *
+               (step_cycles(r.size, c.vectors) * reduce_points() + ends);
+    }
+  }
+  return total * outer_points();
+}
+
+/// Moving an element costs half a cycle when whole registers are turned, more one by one.
+double Chooser::packing_cycles() const {
+  double total = 0;
+  for (const auto& [name, packing] : schedule_.packed) {
+    if (!packing.at_run_time) continue;
+    double each = 1.5;
+    for (const Access& a : accesses_) {
+      if (a.buffer != name) continue;
+      for (const std::vector<Axis>* axes : {&definition_.axes, &definition_.reduce_axes}) {
+        for (const Axis& axis : *axes) {
+          if (coefficient(a.flat, axis.name) == 1 && extent(axis.name) >= lanes_) each = 0.5;
+        }
+      }
+    }
+    total += 50 + each * static_cast<double>(packed_count(schedule_, name));
+  }
+  return total;
+}
+
+}  // namespace backcast

@@ -1,0 +1,99 @@
+// The choice of a schedule. Internal to choose_schedule: choose.cpp finds facts and axes,
+// choose_sizes.cpp weighs tiles, choose_lanes.cpp the ways that need no constant operand.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ir/target/target_info.h"
+#include "passes/schedule/nest.h"
+
+namespace backcast {
+
+/// How a reduction fills vectors: with elements of an axis as they lie in memory (or as constants
+/// were packed), with partial results along a reduction axis, or with an operand rearranged at run
+/// time.
+enum class VectorMode { direct, lanes, repack };
+
+class Chooser {
+ public:
+  Chooser(const loop::Definition& definition, const loop::Kernel& kernel, const TargetInfo& target,
+          const std::function<bool(const std::string&)>& is_constant);
+
+  struct Plan {
+    NestSchedule schedule;
+    double cycles = 0;
+    bool possible = true;
+  };
+  Plan plan(VectorMode mode, const std::string& lane_axis = "");
+  /// Reduction axes along which lanes can lie.
+  std::vector<std::string> lane_axes() const;
+  /// A reduction of one vectorisable type.
+  bool may_vectorize_reduction() const;
+
+ private:
+  struct Access {
+    std::string buffer;
+    loop::Expr flat;
+    bool in_reduction = false;
+    bool packable = false;
+    bool constant = false;
+  };
+
+  // Facts
+  void collect();
+  void collect_types(const loop::Expr& e);
+  bool packable(const Access& access) const;
+  bool repeats(const Access& access) const;
+  int64_t extent(const std::string& name) const;
+  bool conditional_on(const std::string& axis) const;
+  bool vectorizable_types() const;
+  bool borders_decidable(const std::string& axis) const;
+
+  // Axes
+  void choose_unrolled();
+  void choose_vector_axis();
+  void choose_columns();
+  void choose_tile_axis();
+  bool choose_transposition();
+  std::string contiguous_partner(const std::string& vector_axis) const;
+  void choose_order();
+  void choose_packing();
+  bool reads_in_vectors() const;
+
+  // Sizes
+  int registers() const;
+  double step_cycles(int64_t tile, int64_t vectors, int64_t chains = 1) const;
+  std::vector<VectorSegment> vector_segments(int64_t vectors) const;
+  std::vector<VectorSegment> column_segments(int64_t columns) const;
+  bool interior(int64_t u) const;
+  std::vector<TileSegment> tile_segments(int64_t size) const;
+  std::vector<TileSegment> symbolic_tiles(int64_t size) const;
+  double total_cycles(int64_t size, int64_t vectors) const;
+  void choose_sizes();
+  void choose_lane_sizes();
+  double lane_cycles(int64_t tile, int64_t columns, int64_t chains) const;
+  double outer_points() const;
+  double reduce_points() const;
+  double direct_cycles() const;
+  double packing_cycles() const;
+
+  const loop::Definition& definition_;
+  const loop::Kernel& kernel_;
+  const TargetInfo& target_;
+  const std::function<bool(const std::string&)>& is_constant_;
+  std::vector<Access> accesses_;
+  std::vector<loop::Expr> outputs_;
+  std::vector<loop::Expr> conditions_;
+  std::set<loop::Scalar> scalars_;
+  loop::Scalar scalar_ = loop::Scalar::f32;
+  int32_t lanes_ = 1;
+  bool general_ = false;
+  bool is_reduction_ = false;
+  VectorMode mode_ = VectorMode::direct;
+  NestSchedule schedule_;
+};
+
+}  // namespace backcast

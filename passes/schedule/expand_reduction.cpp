@@ -1,0 +1,312 @@
+// The reduction inside a register tile: loops and their bounds, guards, updates of the
+// accumulators.
+#include <algorithm>
+
+#include "ir/graph/error.h"
+#include "ir/loop/visit.h"
+#include "passes/schedule/affine.h"
+#include "passes/schedule/expansion.h"
+#include "passes/schedule/lanes.h"
+
+namespace backcast {
+
+using loop::Accumulator;
+using loop::Axis;
+using loop::Combine;
+using loop::Expr;
+using loop::ExprKind;
+using loop::Op;
+using loop::Stmt;
+
+/// value = guard ? inner : identity, taken apart.
+void Expansion::split_guard(const Accumulator& acc) {
+  Expr value = acc.value;
+  std::vector<Expr> guard;
+  while (acc.combine != Combine::general && value->kind == ExprKind::if_then_else &&
+         loop::equal(value->args[2], acc.init)) {
+    for (const Expr& part : conjuncts(value->args[0])) guard.push_back(part);
+    value = value->args[1];
+  }
+  values_.push_back(value);
+  guards_.push_back(guard);
+}
+
+/// `fixed`: values of reduction axes that are unrolled.
+Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindings& reduce) {
+  if (depth == reduce_axes_.size()) return updates(bindings, reduce);
+  const Axis& axis = reduce_axes_[depth];
+  if (axis.name == schedule_.lane_axis) return lane_loops(axis, bindings, reduce);
+  bool border = tile_segment_ && tile_segment_->border && guarded_with_tile(axis.name);
+  if (border || schedule_.unrolled.count(axis.name)) {
+    std::vector<Stmt> parts;
+    for (int64_t i = 0; i < *static_extent(axis); ++i) {
+      Bindings inner = reduce;
+      inner[axis.name] = Expr(i);
+      parts.push_back(reduce_loops(depth + 1, bindings, inner));
+    }
+    return loop::block(parts);
+  }
+  Expr begin = Expr(0), end = axis.extent;
+  clip(axis, bindings, begin, end);
+  bool innermost = depth + 1 == reduce_axes_.size();
+  int64_t step = innermost ? unroll_of(axis, begin, end) : 1;
+  std::string variable = fresh(axis.name);
+  if (step == 1) {
+    Bindings inner = reduce;
+    inner[axis.name] = loop::var(variable);
+    Stmt body = reduce_loops(depth + 1, bindings, inner);
+    return loop::for_loop(variable, begin, end - begin, body);
+  }
+  std::vector<Stmt> parts;
+  for (int64_t i = 0; i < step; ++i) {
+    Bindings inner = reduce;
+    inner[axis.name] = loop::var(variable) * Expr(step) + Expr(i);
+    parts.push_back(reduce_loops(depth + 1, bindings, inner));
+  }
+  return loop::for_loop(variable, Expr(0), Expr(*static_extent(axis) / step), loop::block(parts));
+}
+
+/// The innermost loop when the lanes lie along it: whole rounds of the chains, the registers that
+/// are left, and element by element what fills no register.
+Stmt Expansion::lane_loops(const Axis& axis, const Bindings& bindings, const Bindings& reduce) {
+  int64_t extent = *static_extent(axis), width = schedule_.lanes;
+  int64_t round = width * schedule_.chains, rounds = extent / round;
+  std::vector<Stmt> parts, body;
+  std::string variable = fresh(axis.name);
+  for (int64_t u = 0; u < schedule_.chains; ++u) {
+    Expr base = loop::var(variable) * Expr(round) + Expr(u * width);
+    body.push_back(lane_updates(bindings, reduce, base, u, false));
+  }
+  parts.push_back(loop::for_loop(variable, Expr(0), Expr(rounds), loop::block(body)));
+  int64_t at = rounds * round;
+  for (int64_t u = 0; at + width <= extent; ++u, at += width) {
+    parts.push_back(lane_updates(bindings, reduce, Expr(at), u, false));
+  }
+  if (at < extent) {
+    std::string rest = fresh(axis.name);
+    Stmt update = lane_updates(bindings, reduce, loop::var(rest), 0, true);
+    parts.push_back(loop::for_loop(rest, Expr(at), Expr(extent - at), update));
+  }
+  return loop::block(parts);
+}
+
+int64_t Expansion::unroll_of(const Axis& axis, const Expr& begin, const Expr& end) const {
+  std::optional<int64_t> extent = static_extent(axis);
+  if (!extent || !loop::is_constant(begin, 0) || !loop::is_constant(end, *extent)) return 1;
+  for (int64_t step = schedule_.reduce_unroll; step > 1; --step) {
+    if (*extent % step == 0 && *extent > step) return step;
+  }
+  return 1;
+}
+
+bool Expansion::guarded_with_tile(const std::string& reduce_axis) const {
+  for (const std::vector<Expr>& guard : guards_) {
+    for (const Expr& part : guard) {
+      if (mentions(part, schedule_.tile_axis) && mentions(part, reduce_axis)) return true;
+    }
+  }
+  return false;
+}
+
+/// The reduction axes that a guard's part mentions.
+std::vector<std::string> Expansion::reduce_axes_of(const Expr& part) const {
+  std::vector<std::string> result;
+  for (const Axis& axis : definition_.reduce_axes) {
+    if (mentions(part, axis.name)) result.push_back(axis.name);
+  }
+  return result;
+}
+
+/// A part that one reduction loop's bounds can express: e >= 0 or e < b, affine in the loop's
+/// axis with a positive coefficient, without the tile axis and equal for all accumulators.
+bool Expansion::clips(const Expr& part, const std::string& axis) const {
+  if (definition_.accumulators.size() != 1) return false;
+  if (part->kind != ExprKind::binary || (part->op != Op::ge && part->op != Op::lt)) return false;
+  if (tile_segment_ && mentions(part, schedule_.tile_axis)) return false;
+  if (!schedule_.vector_axis.empty() && mentions(part, schedule_.vector_axis)) return false;
+  std::vector<std::string> axes = reduce_axes_of(part);
+  if (axes.size() != 1 || axes[0] != axis || mentions(part->args[1], axis)) return false;
+  std::optional<int64_t> c = coefficient(part->args[0], axis);
+  return c && *c > 0 && !schedule_.unrolled.count(axis);
+}
+
+void Expansion::clip(const Axis& axis, const Bindings& bindings, Expr& begin, Expr& end) const {
+  for (const std::vector<Expr>& guard : guards_) {
+    for (const Expr& part : guard) {
+      if (!clips(part, axis.name)) continue;
+      int64_t c = *coefficient(part->args[0], axis.name);
+      Bindings at_zero = bindings;
+      at_zero[axis.name] = Expr(0);
+      Expr rest = loop::substitute(part->args[0], at_zero);
+      Expr bound = loop::substitute(part->args[1], bindings);
+      // c·r + rest >= bound  ⇔  r >= ceil((bound - rest) / c); for < the same is the end.
+      Expr limit = loop::floor_div(bound - rest + Expr(c - 1), Expr(c));
+      if (part->op == Op::ge) {
+        begin = loop::max(begin, limit);
+      } else {
+        end = loop::min(end, limit);
+      }
+    }
+  }
+}
+
+/// What is left of a guard at one place: true parts vanish; empty when nothing is left.
+Expr Expansion::remaining_guard(size_t acc, const Bindings& at_place, bool& never) const {
+  Expr left;
+  never = false;
+  for (const Expr& part : guards_[acc]) {
+    bool with_tile = tile_segment_ && mentions(part, schedule_.tile_axis);
+    if (with_tile && !tile_segment_->border) continue;  // the segment is interior
+    std::vector<std::string> axes = reduce_axes_of(part);
+    if (axes.size() == 1 && clips(part, axes[0]) && !with_tile) continue;  // in the loop's bounds
+    Expr condition = loop::simplify(loop::substitute(part, at_place));
+    int64_t value = 0;
+    if (loop::as_constant(condition, value)) {
+      never = never || value == 0;
+      continue;
+    }
+    left = left ? (left && condition) : condition;
+  }
+  return left;
+}
+
+Stmt Expansion::updates(const Bindings& bindings, const Bindings& reduce) {
+  std::vector<Stmt> body;
+  LetCache lets(body, [this](const std::string& base) { return fresh(base); });
+  for (int64_t m = 0; m < tile_size(); ++m) {
+    Bindings place = at(bindings, m);
+    place.insert(reduce.begin(), reduce.end());
+    for (int64_t n = 0; n < vectors(); ++n) update({m, n}, vectorizer(n), place, lets, body);
+  }
+  return loop::block(body);
+}
+
+/// `base`: the first element of the lane axis; that element alone in the tail.
+Stmt Expansion::lane_updates(const Bindings& bindings, const Bindings& reduce, const Expr& base,
+                             int64_t chain, bool tail) {
+  std::vector<Stmt> body;
+  LetCache lets(body, [this](const std::string& name) { return fresh(name); });
+  for (int64_t m = 0; m < tile_size(); ++m) {
+    Bindings place = at(bindings, m);
+    place.insert(reduce.begin(), reduce.end());
+    if (tail) place[schedule_.lane_axis] = base;
+    for (int64_t n = 0; n < vectors(); ++n) {
+      if (segment_) place[schedule_.vector_axis] = vector_base_ + Expr(n);
+      Vectorizer v = vectorizer(n);
+      v.axis = tail ? "" : schedule_.lane_axis;
+      v.lanes = tail ? 1 : schedule_.lanes;
+      v.base = base;
+      update({m, n, chain, tail}, v, place, lets, body);
+    }
+  }
+  return loop::block(body);
+}
+
+void Expansion::update(const Cell& cell, const Vectorizer& base, const Bindings& place,
+                       LetCache& lets, std::vector<Stmt>& body) {
+  Vectorizer v = base;
+  v.accumulator = [&](const std::string& name) { return accumulator(name, cell); };
+  std::vector<std::pair<std::string, Expr>> results;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const Accumulator& acc = definition_.accumulators[i];
+    const std::string& target = cell.tail ? tails_[i] : registers_[i];
+    bool never = false;
+    Expr guard = remaining_guard(i, place, never);
+    if (never) continue;
+    Expr value = v.widen(v.run(values_[i], place), acc.type);
+    Expr old = accumulator(acc.name, cell);
+    const auto taken_in = [&](const Expr& e) {
+      bool product = acc.combine == Combine::sum && e->kind == ExprKind::binary &&
+                     e->op == Op::mul && loop::is_float(e.type().scalar);
+      return product && schedule_.use_fma ? loop::fma(e->args[0], e->args[1], old)
+                                          : combine(acc.combine, old, e);
+    };
+    if (guard) {
+      body.push_back(loop::if_branch(guard, loop::store(target, slot(cell), taken_in(value))));
+      continue;
+    }
+    results.emplace_back(target, taken_in(lets.hoist_loads(value)));
+  }
+  // Accumulators change together.
+  if (results.size() > 1) {
+    for (auto& [name, value] : results) value = lets.bind("next", value);
+  }
+  for (const auto& [name, value] : results) body.push_back(loop::store(name, slot(cell), value));
+}
+
+Expr Expansion::accumulator(const std::string& name, const Cell& cell) const {
+  for (size_t i = 0; i < registers_.size(); ++i) {
+    const Accumulator& acc = definition_.accumulators[i];
+    if (acc.name != name) continue;
+    return loop::load(acc.type.with_lanes(cell.tail ? 1 : register_lanes()),
+                      cell.tail ? tails_[i] : registers_[i], slot(cell));
+  }
+  return Expr();
+}
+
+/// Chains, lanes and tail of every cell in one value; of every row of cells in one register where
+/// the epilogue wants that.
+void Expansion::combine_lanes(std::vector<Stmt>& body) {
+  totals_.clear();
+  const Naming name = [&](const Expr& value) {
+    std::string variable = fresh("total");
+    body.push_back(loop::let(variable, value));
+    return loop::var(variable, value.type());
+  };
+  bool rows = schedule_.row_epilogue && vectors() > 1;
+  for (const Accumulator& acc : definition_.accumulators) {
+    const Combining combining = [&](const Expr& a, const Expr& b) {
+      return combine(acc.combine, a, b);
+    };
+    totals_.emplace_back();
+    for (int64_t m = 0; m < tile_size(); ++m) {
+      std::vector<Expr> cells, tails;
+      for (int64_t n = 0; n < vectors(); ++n) {
+        std::vector<Expr> chains;
+        for (int64_t u = 0; u < schedule_.chains; ++u) {
+          chains.push_back(name(accumulator(acc.name, {m, n, u})));
+        }
+        for (; chains.size() > 1; chains.resize(chains.size() / 2)) {
+          for (size_t u = 0; u < chains.size() / 2; ++u) {
+            chains[u] = name(combining(chains[u], chains[u + chains.size() / 2]));
+          }
+        }
+        cells.push_back(chains[0]);
+        if (schedule_.has_tail) tails.push_back(name(accumulator(acc.name, {m, n, 0, true})));
+      }
+      if (rows) {
+        std::vector<int32_t> order;
+        for (size_t n = 0; n < tails.size(); ++n) order.push_back(static_cast<int32_t>(n));
+        Expr row = across_lanes(cells, combining, name);
+        if (!tails.empty()) row = name(combining(row, loop::shuffle(tails, order)));
+        totals_.back().push_back(row);
+        continue;
+      }
+      for (size_t n = 0; n < cells.size(); ++n) {
+        Expr total = across_lanes({cells[n]}, combining, name);
+        if (!tails.empty()) total = name(combining(total, tails[n]));
+        totals_.back().push_back(total);
+      }
+    }
+  }
+}
+
+Expr Expansion::packed_load(const std::string& buffer, loop::Type type, const Bindings& place,
+                            int64_t n) const {
+  const Packing& packing = schedule_.packed.at(buffer);
+  Expr outer = Expr(0);
+  for (size_t i = 0; i < packing.outer.size(); ++i) {
+    outer = outer * Expr(packing.outer_extents[i]) + place.at(packing.outer[i]);
+  }
+  Expr k = Expr(0);
+  for (size_t i = 0; i < packing.reduce.size(); ++i) {
+    k = k * Expr(packing.reduce_extents[i]) + place.at(packing.reduce[i]);
+  }
+  int64_t steps = packing.reduce_count();
+  int64_t offset = packing.outer_count() * steps * segment_->begin;
+  Expr block = outer * Expr(segment_->count) + block_;
+  Expr index = Expr(offset) + (block * Expr(steps) + k) * Expr(segment_->width());
+  return loop::load(type.with_lanes(lanes()), packing.parameter, index + Expr(n * lanes()));
+}
+
+}  // namespace backcast

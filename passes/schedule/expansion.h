@@ -1,0 +1,91 @@
+// The expansion of a definition under a NestSchedule, outermost loop first. Internal to nest.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "passes/schedule/nest.h"
+#include "passes/schedule/vectorize.h"
+
+namespace backcast {
+
+class Expansion {
+ public:
+  Expansion(const loop::Definition& definition, const loop::Kernel& kernel,
+            const NestSchedule& schedule);
+
+  loop::Stmt run() { return axis_loops(0, {}); }
+
+ private:
+  using Bindings = std::map<std::string, loop::Expr>;
+  /// One accumulator of the tile: row m, column n, and which of its registers.
+  struct Cell {
+    int64_t m = 0, n = 0, chain = 0;
+    bool tail = false;  // the scalar that takes what does not fill the lanes
+  };
+
+  std::string fresh(const std::string& base);
+
+  // Loops over the axes
+  loop::Stmt axis_loops(size_t depth, const Bindings& bindings);
+  loop::Stmt vector_loops(size_t depth, const Bindings& bindings);
+  loop::Stmt tile_loops(size_t depth, const Bindings& bindings);
+
+  // One register tile
+  bool lanes_reduce() const { return !schedule_.lane_axis.empty(); }
+  int64_t tile_size() const { return tile_segment_ ? tile_segment_->size : 1; }
+  int64_t vectors() const { return segment_ ? segment_->vectors : 1; }
+  int32_t lanes() const { return segment_ ? segment_->lanes : 1; }
+  int32_t register_lanes() const { return lanes_reduce() ? schedule_.lanes : lanes(); }
+  int64_t registers() const { return tile_size() * vectors() * schedule_.chains; }
+  loop::Expr slot(const Cell& cell) const;
+  Bindings at(const Bindings& bindings, int64_t m) const;
+  Vectorizer vectorizer(int64_t n) const;
+  loop::Stmt tile(const Bindings& bindings);
+  void start(std::vector<loop::Stmt>& body);
+
+  // The reduction
+  void split_guard(const loop::Accumulator& acc);
+  loop::Stmt reduce_loops(size_t depth, const Bindings& bindings, const Bindings& reduce);
+  loop::Stmt lane_loops(const loop::Axis& axis, const Bindings& bindings, const Bindings& reduce);
+  int64_t unroll_of(const loop::Axis& axis, const loop::Expr& begin, const loop::Expr& end) const;
+  bool guarded_with_tile(const std::string& reduce_axis) const;
+  std::vector<std::string> reduce_axes_of(const loop::Expr& part) const;
+  bool clips(const loop::Expr& part, const std::string& axis) const;
+  void clip(const loop::Axis& axis, const Bindings& bindings, loop::Expr& begin,
+            loop::Expr& end) const;
+  loop::Expr remaining_guard(size_t acc, const Bindings& at_place, bool& never) const;
+  loop::Stmt updates(const Bindings& bindings, const Bindings& reduce);
+  loop::Stmt lane_updates(const Bindings& bindings, const Bindings& reduce, const loop::Expr& base,
+                          int64_t chain, bool tail);
+  void update(const Cell& cell, const Vectorizer& base, const Bindings& place, LetCache& lets,
+              std::vector<loop::Stmt>& body);
+  loop::Expr accumulator(const std::string& name, const Cell& cell) const;
+  loop::Expr packed_load(const std::string& buffer, loop::Type type, const Bindings& place,
+                         int64_t n) const;
+  void combine_lanes(std::vector<loop::Stmt>& body);
+
+  // The epilogue
+  void write_outputs(const Bindings& bindings, std::vector<loop::Stmt>& body);
+  void write_row(const Vectorizer& v, const Bindings& place, std::vector<loop::Stmt>& body);
+  void write_transposed(const Bindings& bindings, std::vector<loop::Stmt>& body);
+
+  const loop::Definition& definition_;
+  const loop::Kernel& kernel_;
+  const NestSchedule& schedule_;
+  std::map<std::string, const loop::Axis*> axes_;
+  std::vector<loop::Axis> reduce_axes_;          // in the order of their loops
+  std::vector<loop::Expr> values_;               // per accumulator, without its guard
+  std::vector<std::vector<loop::Expr>> guards_;  // per accumulator, the guard's conjuncts
+  std::map<std::string, int> counters_;
+  // The tile under construction.
+  const VectorSegment* segment_ = nullptr;
+  const TileSegment* tile_segment_ = nullptr;
+  loop::Expr block_, vector_base_, tile_base_;
+  std::vector<std::string> registers_, tails_;
+  std::vector<std::vector<loop::Expr>> totals_;  // per accumulator: cells, or rows of cells
+};
+
+}  // namespace backcast

@@ -1,0 +1,94 @@
+#include "passes/schedule/lanes.h"
+
+#include "ir/graph/error.h"
+
+namespace backcast {
+
+using loop::Combine;
+using loop::Expr;
+using loop::Op;
+
+namespace {
+
+/// Of rows of `group` lanes each: the lanes of the lower or the upper half of every row.
+std::vector<int32_t> halves(int32_t lanes, int32_t group, bool upper) {
+  std::vector<int32_t> result;
+  for (int32_t i = 0; i < lanes; ++i) {
+    if ((i % group >= group / 2) == upper) result.push_back(i);
+  }
+  return result;
+}
+
+}  // namespace
+
+Expr across_lanes(std::vector<Expr> values, const Combining& combine, const Naming& name) {
+  int32_t lanes = values[0].type().lanes, group = lanes;
+  // Two registers become one as long as there are two.
+  while (values.size() > 1 && group > 1) {
+    std::vector<Expr> next;
+    for (size_t i = 0; i + 1 < values.size(); i += 2) {
+      Expr low = loop::shuffle({values[i], values[i + 1]}, halves(2 * lanes, group, false));
+      Expr high = loop::shuffle({values[i], values[i + 1]}, halves(2 * lanes, group, true));
+      next.push_back(name(combine(low, high)));
+    }
+    values = std::move(next);
+    group /= 2;
+  }
+  if (values.size() > 1) {
+    std::vector<int32_t> all;
+    for (int32_t i = 0; i < lanes * static_cast<int32_t>(values.size()); ++i) all.push_back(i);
+    return name(loop::shuffle(values, all));
+  }
+  Expr value = values[0];
+  for (; group > 1; group /= 2) {
+    int32_t width = value.type().lanes;
+    Expr low = loop::shuffle({value}, halves(width, group, false));
+    Expr high = loop::shuffle({value}, halves(width, group, true));
+    value = name(combine(low, high));
+  }
+  return value;
+}
+
+std::vector<Expr> transpose_lanes(std::vector<Expr> values, const Naming& name) {
+  int32_t lanes = values[0].type().lanes;
+  BC_CHECK(values.size() == static_cast<size_t>(lanes), "{} values of {} lanes", values.size(),
+           lanes);
+  // Blocks of d lanes change places across the diagonal, from the largest to single lanes.
+  for (int32_t d = lanes / 2; d >= 1; d /= 2) {
+    std::vector<int32_t> low, high;
+    for (int32_t j = 0; j < lanes; ++j) {
+      bool upper = (j & d) != 0;
+      low.push_back(upper ? lanes + j - d : j);
+      high.push_back(upper ? lanes + j : j + d);
+    }
+    for (int32_t i = 0; i < lanes; ++i) {
+      if ((i & d) != 0) continue;
+      Expr a = values[static_cast<size_t>(i)], b = values[static_cast<size_t>(i + d)];
+      values[static_cast<size_t>(i)] = name(loop::shuffle({a, b}, low));
+      values[static_cast<size_t>(i + d)] = name(loop::shuffle({a, b}, high));
+    }
+  }
+  return values;
+}
+
+Expr combine(Combine kind, const Expr& old, const Expr& value) {
+  switch (kind) {
+    case Combine::sum:
+      return loop::binary(Op::add, old, value);
+    case Combine::prod:
+      return loop::binary(Op::mul, old, value);
+    case Combine::max:
+      return loop::binary(Op::max, old, value);
+    case Combine::min:
+      return loop::binary(Op::min, old, value);
+    case Combine::bit_and:
+      return loop::binary(Op::bit_and, old, value);
+    case Combine::bit_or:
+      return loop::binary(Op::bit_or, old, value);
+    case Combine::general:
+      return value;
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace backcast

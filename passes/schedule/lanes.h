@@ -1,0 +1,28 @@
+// Values moved between the lanes of registers: sums across lanes and transposition of a block.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "ir/loop/stmt.h"
+
+namespace backcast {
+
+using Combining = std::function<loop::Expr(const loop::Expr&, const loop::Expr&)>;
+/// Gives a value a name, so that it is computed once.
+using Naming = std::function<loop::Expr(const loop::Expr&)>;
+
+/// A value whose lane i is all lanes of values[i] combined, halves with halves as reduce_lanes does
+/// it; a scalar for one value.
+///   Requires: equal types; numbers of lanes and of values are powers of two.
+loop::Expr across_lanes(std::vector<loop::Expr> values, const Combining& combine,
+                        const Naming& name);
+
+/// Lane i of value j becomes lane j of value i.
+///   Requires: as many values as lanes, a power of two.
+std::vector<loop::Expr> transpose_lanes(std::vector<loop::Expr> values, const Naming& name);
+
+/// How an accumulator takes a value in; without the fused forms.
+loop::Expr combine(loop::Combine kind, const loop::Expr& old, const loop::Expr& value);
+
+}  // namespace backcast
