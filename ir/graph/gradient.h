@@ -12,6 +12,7 @@
 namespace backcast {
 
 class Builder;
+struct Function;
 struct Node;
 struct TensorType;
 class Type;
@@ -38,6 +39,8 @@ class GradientServices {
   /// in order, and gives a tuple: the adjoint (zeros where there is none) of every parameter that
   /// `wanted` names. CompileError when something on the way has no gradient.
   virtual std::string vjp_function(const std::string& callee, const std::vector<bool>& wanted) = 0;
+  /// Adds a function that a rule has built; its name, made unlike all others, is the result.
+  virtual std::string add_function(Function function) = 0;
 };
 
 /// One application of a rule. Values are those of `builder`; its location is set.

@@ -34,7 +34,7 @@ Type substitute(const Type& type, const Substitution& replacement) {
 
 /// Solves `formal` = `actual` for the one callee symbol in which it is linear; true when it added
 /// a solution.
-bool solve(const Dim& formal, const Dim& actual, Substitution& known) {
+bool solve_for_symbol(const Dim& formal, const Dim& actual, Substitution& known) {
   const Dim rest = formal.substitute(known);
   if (rest == actual) return false;
   const Dim* symbol_part = nullptr;
@@ -110,7 +110,7 @@ Type infer_application(const InferContext& context, const FunctionRef& function)
   bool progress = true;
   while (progress) {
     progress = false;
-    for (const auto& [formal, actual] : pairs) progress |= solve(formal, actual, known);
+    for (const auto& [formal, actual] : pairs) progress |= solve_for_symbol(formal, actual, known);
   }
   for (const auto& [name, dim] : back) known.try_emplace(name, dim);
   for (size_t i = 0; i < callee.params.size(); ++i) {

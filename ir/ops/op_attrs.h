@@ -53,6 +53,43 @@ struct CompositeAttrs {
   }
 };
 
+/// if_else(condition, operands…): `then` or `otherwise` applied to the operands; the condition is a
+/// bool scalar. Both give the same type.
+struct IfElseAttrs {
+  FunctionRef then, otherwise;
+  static constexpr auto fields() {
+    return std::tuple{field("then", &IfElseAttrs::then),
+                      field("otherwise", &IfElseAttrs::otherwise)};
+  }
+};
+
+/// scan(trips, carries…, xs…, invariants…): applies body(carries…, xs[i]…, invariants…), which gives
+/// the tuple (carries…, ys…), for i = 0, 1, …, executed-1 (`reverse`: downwards). `trips` is an i64
+/// scalar; executed = min(max(trips, 0), length). `conditional`: the first carry is a bool scalar
+/// that is read before every trip and ends the scan when false (not with `reverse`: the number of
+/// trips would have to be known first). The first dimension of each of the `xs` is `length`. The
+/// result is the tuple (carries…, ys stacked along a new first dimension `length`…); rows of trips
+/// that are not executed are zero. `trajectory` adds what a gradient reads: the carries as they were
+/// before each trip, stacked like ys, and the i64 scalar `executed`. `segments` above one makes the
+/// gradient keep the carries of that many trips only and compute what lies between again.
+struct ScanAttrs {
+  FunctionRef body;
+  int64_t carries = 0, xs = 0;
+  Dim length;
+  bool reverse = false, conditional = false, trajectory = false;
+  int64_t segments = 1;
+  static constexpr auto fields() {
+    return std::tuple{field("body", &ScanAttrs::body),
+                      field("carries", &ScanAttrs::carries),
+                      field("xs", &ScanAttrs::xs),
+                      field("length", &ScanAttrs::length),
+                      field("reverse", &ScanAttrs::reverse),
+                      field("conditional", &ScanAttrs::conditional),
+                      field("trajectory", &ScanAttrs::trajectory),
+                      field("segments", &ScanAttrs::segments)};
+  }
+};
+
 /// dimension: the value of a dimension expression as an i64 scalar.
 struct DimensionAttrs {
   Dim value;

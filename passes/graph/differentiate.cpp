@@ -90,6 +90,11 @@ class Differentiation : public GradientServices {
     return name;
   }
 
+  std::string add_function(Function function) override {
+    function.name = unused_name(module_, function.name);
+    return add(std::move(function));
+  }
+
   const Module& module() const { return module_; }
 
  private:

@@ -17,8 +17,8 @@ bool close(double actual, double expected, double tolerance) {
 
 OpCases all_cases() {
   OpCases all;
-  for (OpCases (*family)() : {structure_cases, unary_cases, binary_cases, shape_cases,
-                              indexing_cases, contraction_cases, reduction_cases}) {
+  for (OpCases (*family)() : {structure_cases, control_cases, unary_cases, binary_cases,
+                              shape_cases, indexing_cases, contraction_cases, reduction_cases}) {
     for (OpCase& c : family()) all.push_back(std::move(c));
   }
   return all;

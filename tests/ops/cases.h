@@ -28,6 +28,7 @@ using OpCases = std::vector<OpCase>;
 inline void PrintTo(const OpCase& c, std::ostream* out) { *out << c.op->name << ": " << c.what; }
 
 OpCases structure_cases();
+OpCases control_cases();
 OpCases unary_cases();
 OpCases binary_cases();
 OpCases shape_cases();
