@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,9 @@ struct ImportOptions {
   /// Values of symbolic dimensions by name: {8, 8} binds one to 8, {1, 8} keeps it symbolic within
   /// that range. A dimension that is not named here is 1, with a note.
   std::map<std::string, DimRange> dims;
+  /// Extent of the first dimension of the first input, unless `dims` names it; CompileError when
+  /// the model fixes another.
+  std::optional<int64_t> batch;
 };
 
 struct ImportedModel {

@@ -44,7 +44,9 @@ Dim SymbolTable::symbol(const std::string& name) {
   if (before != bound_.end()) return before->second;
   const std::map<std::string, DimRange>::const_iterator option = options_.dims.find(name);
   Dim value(1);
-  if (option == options_.dims.end()) {
+  if (option == options_.dims.end() && name == batch_name_) {
+    value = Dim(*options_.batch);
+  } else if (option == options_.dims.end()) {
     notes_.push_back(fmt::format(
         "dimension \"{}\" is taken as 1; choose another with --dim {}=8 or --dim {}=1..8", name,
         name, name));
@@ -84,6 +86,18 @@ Dim SymbolTable::expression(const std::string& text) {
 }
 
 Dim SymbolTable::input_dim(const OnnxDim& dim, const std::string& input, size_t axis) {
+  const bool is_batch = options_.batch && !batch_seen_ && axis == 0;
+  batch_seen_ = true;  // only the first dimension of all may be it
+  if (is_batch && dim.value && *dim.value != *options_.batch) {
+    throw CompileError(
+        fmt::format("input \"{}\" has a fixed batch of {}, a batch of {} was asked "
+                    "for; export the model with a symbolic batch",
+                    input, *dim.value, *options_.batch));
+  }
+  if (is_batch && !dim.value) {
+    const std::string text = dim.symbol.empty() ? fmt::format("{}_dim0", input) : dim.symbol;
+    batch_name_ = valid_name(text);
+  }
   if (dim.value) {
     if (*dim.value < 0) {
       throw CompileError(

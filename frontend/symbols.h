@@ -35,6 +35,8 @@ class SymbolTable {
   Dim expression(const std::string& text);
 
   const ImportOptions& options_;
+  bool batch_seen_ = false;
+  std::string batch_name_;  // the symbol that ImportOptions::batch binds
   std::set<std::string> plain_names_;   // dim_params that are valid names
   std::map<std::string, Dim> bound_;    // by name
   std::map<std::string, Dim> by_text_;  // by dim_param as written

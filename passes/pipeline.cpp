@@ -17,6 +17,7 @@
 #include "passes/lower/fuse.h"
 #include "passes/lower/lower.h"
 #include "passes/plan/plan_memory.h"
+#include "passes/plan/update_in_place.h"
 #include "passes/schedule/drop_unused.h"
 #include "passes/schedule/schedule.h"
 
@@ -29,6 +30,10 @@ loop::Program share_pass(const loop::Program& program, const TargetInfo&) {
 }
 loop::Program drop_pass(const loop::Program& program, const TargetInfo&) {
   return drop_unused(program);
+}
+
+loop::Program in_place_pass(const loop::Program& program, const TargetInfo&) {
+  return update_in_place(program);
 }
 
 }  // namespace
@@ -58,6 +63,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"drop_unused", drop_pass},
       // What the target has no instruction for becomes calls of the math library.
       {"legalize", legalize},
+      // Parameters are trained where they are.
+      {"update_in_place", in_place_pass},
       // Equal kernels, one body.
       {"share_kernels", share_pass},
       // Every arena buffer gets its place.

@@ -208,26 +208,66 @@ class Layout {
     return window(node, channels_last(node.type.tensor().shape.size()));
   }
 
-  Held conv(const Node& node) {
-    ConvAttrs attrs = node.attrs.as<ConvAttrs>();
-    size_t rank = node.type.tensor().shape.size();
-    // The permutation that takes [n, space…, c] storage to the dimension numbers as written.
-    const auto layout_of = [&](int64_t batch, int64_t feature, const Ints& spatial) {
-      Ints permutation(rank);
-      permutation[size_t(batch)] = 0;
-      permutation[size_t(feature)] = int64_t(rank) - 1;
+  /// The dimension numbers of an operand or result: two that are no spatial ones, and those.
+  struct Roles {
+    int64_t first, last;
+    Ints spatial;
+
+    /// The permutation that takes [first, space…, last] storage to the numbers as written.
+    Ints layout() const {
+      Ints permutation(spatial.size() + 2);
+      permutation[size_t(first)] = 0;
+      permutation[size_t(last)] = int64_t(spatial.size()) + 1;
       for (size_t i = 0; i < spatial.size(); ++i) permutation[size_t(spatial[i])] = int64_t(i) + 1;
       return permutation;
-    };
-    Ints input = layout_of(attrs.input_batch, attrs.input_feature, attrs.input_spatial);
-    Ints output = layout_of(attrs.output_batch, attrs.output_feature, attrs.output_spatial);
-    attrs.input_batch = attrs.output_batch = 0;
-    attrs.input_feature = attrs.output_feature = int64_t(rank) - 1;
-    for (size_t i = 0; i + 2 < rank; ++i) {
-      attrs.input_spatial[i] = attrs.output_spatial[i] = int64_t(i) + 1;
     }
-    ValueId x = in_layout(node.operands[0], input);
-    return {b_.emit(ops::conv, {x, as_written(node.operands[1])}, attrs), output};
+  };
+
+  /// The stored form of an operand; dimension numbers are those of the stored form from then on.
+  ValueId as_stored(ValueId old, std::initializer_list<int64_t*> numbers, Ints& spatial) {
+    const Held& h = held(old);
+    if (h.permutation.empty()) return h.stored;
+    for (int64_t* number : numbers) *number = h.permutation[size_t(*number)];
+    for (int64_t& number : spatial) number = h.permutation[size_t(number)];
+    return h.stored;
+  }
+
+  /// A convolution whose window is larger than its result is the gradient of a kernel: what it
+  /// sums over is the batch, and features are what the other two numbers call batch.
+  bool is_kernel_gradient(const Node& node, const ConvAttrs& attrs) const {
+    const Shape& kernel = from_.type(node.operands[1]).tensor().shape;
+    const Shape& result = node.type.tensor().shape;
+    bool larger = !attrs.output_spatial.empty();
+    for (size_t i = 0; i < attrs.output_spatial.size(); ++i) {
+      const Dim& window = kernel[size_t(attrs.kernel_spatial[i])];
+      const Dim& extent = result[size_t(attrs.output_spatial[i])];
+      larger = larger && window.is_constant() && extent.is_constant() &&
+               window.constant() >= extent.constant();
+    }
+    return larger && attrs.feature_groups == 1 && attrs.input_batch != 0;
+  }
+
+  Held conv(const Node& node) {
+    ConvAttrs attrs = node.attrs.as<ConvAttrs>();
+    const bool gradient = is_kernel_gradient(node, attrs);
+    const Roles input{attrs.input_batch, attrs.input_feature, attrs.input_spatial};
+    const Roles swapped{input.last, input.first, input.spatial};
+    const Ints wanted = gradient ? swapped.layout() : input.layout();
+    const ValueId x = in_layout(node.operands[0], wanted);
+    const int64_t rank = static_cast<int64_t>(wanted.size());
+    attrs.input_batch = gradient ? rank - 1 : 0;
+    attrs.input_feature = gradient ? 0 : rank - 1;
+    for (size_t i = 0; i < attrs.input_spatial.size(); ++i) {
+      attrs.input_spatial[i] = int64_t(i) + 1;
+    }
+    const ValueId kernel = as_stored(node.operands[1], {&attrs.kernel_output, &attrs.kernel_input},
+                                     attrs.kernel_spatial);
+    if (gradient) return {b_.emit(ops::conv, {x, kernel}, attrs), {}};
+    const Roles output{attrs.output_batch, attrs.output_feature, attrs.output_spatial};
+    attrs.output_batch = 0;
+    attrs.output_feature = rank - 1;
+    attrs.output_spatial = attrs.input_spatial;
+    return {b_.emit(ops::conv, {x, kernel}, attrs), output.layout()};
   }
 
   Held plain(const Node& node) {

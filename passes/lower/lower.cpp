@@ -1,8 +1,10 @@
-// Walks `main` once. A value is a list of buffers (tuples are flattened here and nowhere else).
+// Walks the function of every entry once. A value is a list of buffers (tuples are flattened here
+// and nowhere else).
 #include "passes/lower/lower.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -37,24 +39,73 @@ class Names {
   std::set<std::string> taken_;
 };
 
+/// A copy step of whole buffers.
+Step copy_step(BufferId from, BufferId to, const Loc& loc) {
+  Step copy;
+  copy.kind = loop::StepKind::copy;
+  copy.buffers = {from, to};
+  copy.loc = loc;
+  return copy;
+}
+
+/// What the functions of all entries share: buffers, kernels, and the names they have taken.
 class Lowering {
  public:
-  Lowering(const Module& module, const Function& main, const std::string& name)
-      : module_(module), main_(main) {
+  Lowering(const Module& module, const std::string& name) : module_(module) {
     program_.name = name;
     program_.symbols = module.symbols;
-    program_.entries.emplace_back();
+    program_.batch = module.batch;
+    program_.accumulate = module.accumulate;
   }
 
   Program run() {
-    values_.resize(main_.nodes.size());
-    for (int64_t i = 0; i < main_.size(); ++i) lower_node(ValueId(i));
-    bind_outputs();
+    for (const StateVariable& state : module_.states) add_state(state);
+    for (const Entry& entry : entries_of(module_)) lower_entry(entry);
     return std::move(program_);
   }
 
  private:
-  loop::EntryPoint& entry() { return program_.entries.front(); }
+  loop::EntryPoint& entry() { return program_.entries.back(); }
+
+  void add_state(const StateVariable& state) {
+    const BufferId id = add_buffer(state.name, state.initial.type(), BufferClass::state, state.loc);
+    Buffer& buffer = program_.buffers[static_cast<size_t>(id)];
+    buffer.role = state.role;
+    buffer.value = state.initial;
+    buffer.slice_axis = static_cast<int32_t>(state.slice_axis);
+    buffer.slice_start = state.slice_start;
+    states_[state.name] = id;
+  }
+
+  void lower_entry(const Entry& offered) {
+    offered_ = &offered;
+    main_ = &module_.function(offered.function);
+    program_.entries.emplace_back();
+    entry().name = offered.name;
+    values_.assign(main_->nodes.size(), {});
+    for (int64_t i = 0; i < main_->size(); ++i) lower_node(ValueId(i));
+    guard();
+    bind_outputs();
+  }
+
+  /// Inputs and outputs of the second entry on bear its name in front, so that all are unlike.
+  std::string name_in_entry(const std::string& name) const {
+    return program_.entries.size() == 1 ? name : offered_->name + "_" + name;
+  }
+
+  /// Ends the entry before any state is written when the guarded result is not finite.
+  void guard() {
+    if (offered_->guard.empty()) return;
+    const std::vector<std::string>& names = main_->result_names;
+    const auto found = std::find(names.begin(), names.end(), offered_->guard);
+    const std::vector<BufferId>& results = values_[static_cast<size_t>(main_->result.index)];
+    const BufferId guarded = results[static_cast<size_t>(found - names.begin())];
+    Step check;
+    check.kind = loop::StepKind::check_finite;
+    check.buffers = {guarded};
+    check.loc = program_.buffer(guarded).loc;
+    entry().steps.push_back(std::move(check));
+  }
 
   BufferId add_buffer(const std::string& name, const TensorType& type, BufferClass kind,
                       const Loc& loc) {
@@ -69,17 +120,27 @@ class Lowering {
   }
 
   void lower_node(ValueId id) {
-    const Node& node = main_.node(id);
+    const Node& node = main_->node(id);
     std::vector<BufferId>& value = values_[static_cast<size_t>(id.index)];
     if (node.op == &ops::parameter) {
       const ParameterAttrs& attrs = node.attrs.as<ParameterAttrs>();
+      const auto state = states_.find(attrs.name);
+      if (state != states_.end()) {
+        value = {state->second};
+        return;
+      }
       for (const TensorType& type : flatten(node.type)) {
-        value.push_back(add_buffer(attrs.name, type, BufferClass::input, node.loc));
+        const std::string name = name_in_entry(attrs.name);
+        value.push_back(add_buffer(name, type, BufferClass::input, node.loc));
         entry().inputs.push_back(value.back());
+        const auto range = offered_->ranges.find(attrs.name);
+        if (range != offered_->ranges.end()) {
+          entry().ranges[value.back()] = {range->second.min, range->second.max,
+                                          range->second.ignore};
+        }
       }
     } else if (node.op == &ops::constant) {
-      value = {add_buffer(node.loc.node, node.type.tensor(), BufferClass::constant, node.loc)};
-      program_.buffers.back().value = node.attrs.as<ConstantAttrs>().value;
+      value = {constant(node)};
     } else if (node.op == &ops::tuple) {
       for (ValueId operand : node.operands) {
         const std::vector<BufferId>& part = values_[static_cast<size_t>(operand.index)];
@@ -92,8 +153,20 @@ class Lowering {
     }
   }
 
+  /// Entries share their constants.
+  BufferId constant(const Node& node) {
+    const Literal& literal = node.attrs.as<ConstantAttrs>().value;
+    std::vector<BufferId>& equal = constants_[literal.hash()];
+    for (BufferId id : equal) {
+      if (program_.entries.size() > 1 && program_.buffer(id).value == literal) return id;
+    }
+    equal.push_back(add_buffer(node.loc.node, node.type.tensor(), BufferClass::constant, node.loc));
+    program_.buffers.back().value = literal;
+    return equal.back();
+  }
+
   void lower_get(const Node& node, std::vector<BufferId>& value) {
-    const std::vector<Type>& elements = main_.type(node.operands[0]).elements();
+    const std::vector<Type>& elements = main_->type(node.operands[0]).elements();
     int64_t index = node.attrs.as<GetAttrs>().index;
     size_t begin = 0;
     for (int64_t i = 0; i < index; ++i) begin += flatten(elements[static_cast<size_t>(i)]).size();
@@ -114,7 +187,7 @@ class Lowering {
     std::vector<TensorType> operand_types;
     for (ValueId operand : node.operands) {
       for (BufferId id : values_[static_cast<size_t>(operand.index)]) operands.push_back(id);
-      for (const TensorType& type : flatten(main_.type(operand))) operand_types.push_back(type);
+      for (const TensorType& type : flatten(main_->type(operand))) operand_types.push_back(type);
     }
     std::vector<TensorType> results = flatten(node.type);
     KernelBuilder builder(node, operand_types, results);
@@ -143,11 +216,7 @@ class Lowering {
       BufferId part = id;
       if (operand.kind != BufferClass::arena || operand.view_of >= 0) {
         part = add_buffer(loc.node, type, BufferClass::arena, loc);
-        Step copy;
-        copy.kind = loop::StepKind::copy;
-        copy.buffers = {id, part};
-        copy.loc = loc;
-        entry().steps.push_back(std::move(copy));
+        entry().steps.push_back(copy_step(id, part, loc));
       }
       Buffer& placed = program_.buffers[static_cast<size_t>(part)];
       placed.view_of = whole;
@@ -179,6 +248,11 @@ class Lowering {
     for (size_t i = 0; i < results.size(); ++i) {
       add_param(fmt::format("out{}", i), results[i], loop::AccessMode::write);
     }
+    for (size_t i = 0; i < builder.scratch().size(); ++i) {
+      const std::string name = fmt::format("scratch{}", i);
+      const BufferId id = add_buffer(name, builder.scratch()[i], BufferClass::arena, node.loc);
+      add_param(name, id, loop::AccessMode::write);
+    }
     builder.macs().collect_symbols(symbols);
     for (const AttrField& field : node.attrs.fields()) {
       if (const Dim* dim = std::get_if<Dim>(&field.value)) dim->collect_symbols(symbols);
@@ -193,42 +267,63 @@ class Lowering {
     entry().steps.push_back(std::move(step));
   }
 
-  /// Results become output buffers. An arena value is renamed into the output's place; inputs,
-  /// constants and values that are several outputs at once are copied.
+  /// Results become output buffers or the new values of state. An arena value is renamed into an
+  /// output's place; inputs, constants, state, values that are several outputs at once and those
+  /// of outputs that may be left out are copied. State is written last, when nothing reads the old
+  /// values any more.
   void bind_outputs() {
     std::set<BufferId> bound;
-    const std::vector<BufferId>& results = values_[static_cast<size_t>(main_.result.index)];
+    std::vector<Step> updates;
+    const std::vector<BufferId>& results = values_[static_cast<size_t>(main_->result.index)];
     for (size_t i = 0; i < results.size(); ++i) {
-      BufferId id = results[i];
-      std::string name =
-          i < main_.result_names.size() ? main_.result_names[i] : fmt::format("output{}", i);
-      const Buffer value = program_.buffer(id);
-      BufferId owner = program_.owner(id);
-      const Buffer owned = program_.buffer(owner);  // add_buffer moves the originals
-      TensorType type{value.element, value.shape};
-      BufferId output = add_buffer(name, type, BufferClass::output, value.loc);
-      program_.buffers[static_cast<size_t>(output)].name = output_names_.make(name);
-      entry().outputs.push_back(output);
-      bool whole = owned.element == value.element &&
-                   TensorType{owned.element, owned.shape}.element_count() == type.element_count();
-      if (program_.buffer(owner).kind == BufferClass::arena && whole &&
-          bound.insert(owner).second) {
-        Buffer& moved = program_.buffers[static_cast<size_t>(owner)];
-        moved.view_of = output;
-        moved.view_offset = 0;
-        set_class_of_views(owner);
-      } else {
-        Step copy;
-        copy.kind = loop::StepKind::copy;
-        copy.buffers = {id, output};
-        copy.loc = value.loc;
-        entry().steps.push_back(std::move(copy));
+      const std::string name =
+          i < main_->result_names.size() ? main_->result_names[i] : fmt::format("output{}", i);
+      const auto state = states_.find(name);
+      if (state == states_.end()) {
+        bind_output(results[i], name, bound);
+      } else if (results[i] != state->second) {
+        updates.push_back(
+            copy_step(settled(results[i]), state->second, program_.buffer(state->second).loc));
       }
+    }
+    for (Step& update : updates) entry().steps.push_back(std::move(update));
+  }
+
+  void bind_output(BufferId id, const std::string& name, std::set<BufferId>& bound) {
+    const Buffer value = program_.buffer(id);
+    const BufferId owner = program_.owner(id);
+    const Buffer owned = program_.buffer(owner);  // add_buffer moves the originals
+    const TensorType type{value.element, value.shape};
+    const BufferId output = add_buffer(name, type, BufferClass::output, value.loc);
+    program_.buffers[static_cast<size_t>(output)].name = output_names_.make(name_in_entry(name));
+    entry().outputs.push_back(output);
+    const bool may_lack = offered_->optional_outputs.contains(name);
+    if (may_lack) entry().optional_outputs.insert(output);
+    const bool whole =
+        owned.element == value.element &&
+        TensorType{owned.element, owned.shape}.element_count() == type.element_count();
+    if (owned.kind == BufferClass::arena && whole && !may_lack && bound.insert(owner).second) {
+      Buffer& moved = program_.buffers[static_cast<size_t>(owner)];
+      moved.view_of = output;
+      moved.view_offset = 0;
+      set_class_of_views();
+    } else {
+      entry().steps.push_back(copy_step(id, output, value.loc));
     }
   }
 
+  /// The value in a place that no update of state can change: what lies in state is copied.
+  BufferId settled(BufferId id) {
+    if (program_.buffer(program_.owner(id)).kind != BufferClass::state) return id;
+    const Buffer value = program_.buffer(id);
+    const BufferId copy =
+        add_buffer(value.name, {value.element, value.shape}, BufferClass::arena, value.loc);
+    entry().steps.push_back(copy_step(id, copy, value.loc));
+    return copy;
+  }
+
   /// A view is of its owner's class.
-  void set_class_of_views(BufferId) {
+  void set_class_of_views() {
     for (size_t i = 0; i < program_.buffers.size(); ++i) {
       BufferId owner = program_.owner(static_cast<BufferId>(i));
       program_.buffers[i].kind = program_.buffer(owner).kind;
@@ -236,8 +331,12 @@ class Lowering {
   }
 
   const Module& module_;
-  const Function& main_;
   Program program_;
+  std::map<std::string, BufferId> states_;
+  std::map<uint64_t, std::vector<BufferId>> constants_;  // by hash
+  // Of the entry that is being lowered.
+  const Entry* offered_ = nullptr;
+  const Function* main_ = nullptr;
   std::vector<std::vector<BufferId>> values_;
   Names buffer_names_, kernel_names_, output_names_;
 };
@@ -245,7 +344,7 @@ class Lowering {
 }  // namespace
 
 loop::Program lower(const Module& module, const std::string& name) {
-  return Lowering(module, module.function("main"), name).run();
+  return Lowering(module, name).run();
 }
 
 }  // namespace backcast

@@ -1,8 +1,8 @@
-// Graph IR → program: every node of `main` becomes a kernel of compute definitions (or a view), and
-// every value a buffer.
+// Graph IR → program: every node of the entries' functions becomes a kernel of compute definitions
+// (or a view), and every value a buffer.
 //   Requires: calls and composites inlined; every operator has a lowering rule.
-//   Ensures: one entry point `run`; kernels hold definitions only where their operator is
-//   expressible as one; results are output buffers.
+//   Ensures: one entry point per entry; kernels hold definitions only where their operator is
+//   expressible as one; results are output buffers, or copied to state at the entry's end.
 #pragma once
 
 #include <string>

@@ -44,10 +44,13 @@ class KernelBuilder {
   void view(int64_t i, Dim offset = 0);
   /// The result is the operands' bytes one after another: they are computed into their places.
   void join() { joins_ = true; }
+  /// A buffer `scratch0`, `scratch1`, … for statements to work in: undefined before and after.
+  void add_scratch(TensorType type) { scratch_.push_back(std::move(type)); }
   void set_macs(const Dim& macs) { macs_ = macs; }
 
   // What lower() collects.
   const std::vector<loop::Stmt>& statements() const { return statements_; }
+  const std::vector<TensorType>& scratch() const { return scratch_; }
   bool is_view() const { return view_of_ >= 0; }
   bool is_join() const { return joins_; }
   int64_t view_of() const { return view_of_; }
@@ -56,7 +59,7 @@ class KernelBuilder {
 
  private:
   const Node& node_;
-  std::vector<TensorType> operands_, results_;
+  std::vector<TensorType> operands_, results_, scratch_;
   std::vector<loop::Stmt> statements_;
   int64_t view_of_ = -1;
   bool joins_ = false;
