@@ -1,0 +1,38 @@
+// Which tensors of a model training may change.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/graph/module.h"
+#include "passes/train/lift_parameters.h"
+#include "passes/train/spec.h"
+
+namespace backcast {
+
+/// An initializer that the loss depends on differentiably.
+struct TrainableCandidate {
+  std::string name;
+  TensorType type;
+  Loc user;              // the model's node that takes it first
+  int64_t position = 0;  // of that node
+  bool is_bias = false;  // a vector that is added
+  bool is_norm = false;  // scale or shift of a normalisation
+  int64_t layer = 0;     // numbered in the order of the model; parameters of one layer share it
+};
+
+/// The floating-point initializers among `names`, in their order, that result number `target` of
+/// `function` depends on.
+std::vector<TrainableCandidate> trainable_candidates(const Function& function, int64_t target,
+                                                     const std::vector<std::string>& names);
+
+/// The tensors that the expressions choose, in the order of the candidates. CompileError for an
+/// expression that matches nothing (listing the candidates), a range that does not fit, and a
+/// tensor of which two ranges are chosen.
+std::vector<LiftedTensor> select_trainable(const std::vector<TrainableCandidate>& candidates,
+                                           const TrainableSpec& spec);
+
+/// Splits at commas outside of brackets and at ends of lines; `#` starts a comment.
+std::vector<std::string> parse_trainable(const std::string& text);
+
+}  // namespace backcast
