@@ -1,5 +1,6 @@
 // abs: y = |x|. The lowest integer of a signed type stays itself.
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -12,6 +13,12 @@ struct Abs {
   }
 };
 
+std::vector<Adjoint> gradient_of_abs(GradientContext& context) {
+  // 0 at the kink.
+  const Val x(context.builder, context.operand(0)), seed(context.builder, context.seed());
+  return {seed * backcast::sign(x)};
+}
+
 }  // namespace
 
 const OpDef abs = {
@@ -22,7 +29,7 @@ const OpDef abs = {
     .default_attrs = {},
     .infer = infer_unary<kNumeric>,
     .evaluate = evaluate_unary<kNumeric, Abs>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_abs,
 };
 
 }  // namespace backcast::ops

@@ -1,5 +1,6 @@
 // acosh: y = ln(x + √(x² - 1)), the inverse of cosh; NaN for x < 1.
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -7,6 +8,11 @@ namespace {
 struct Acosh {
   double operator()(double x) const { return std::acosh(x); }
 };
+
+std::vector<Adjoint> gradient_of_acosh(GradientContext& context) {
+  const Val x(context.builder, context.operand(0)), seed(context.builder, context.seed());
+  return {seed / backcast::sqrt((x - 1.0) * (x + 1.0))};
+}
 
 }  // namespace
 
@@ -18,7 +24,7 @@ const OpDef acosh = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Acosh>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_acosh,
 };
 
 }  // namespace backcast::ops

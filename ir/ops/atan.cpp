@@ -1,5 +1,6 @@
 // atan: y = arctan x in [-π/2, π/2].
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -7,6 +8,11 @@ namespace {
 struct Atan {
   double operator()(double x) const { return std::atan(x); }
 };
+
+std::vector<Adjoint> gradient_of_atan(GradientContext& context) {
+  const Val x(context.builder, context.operand(0)), seed(context.builder, context.seed());
+  return {seed / (1.0 + x * x)};
+}
 
 }  // namespace
 
@@ -18,7 +24,7 @@ const OpDef atan = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Atan>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_atan,
 };
 
 }  // namespace backcast::ops

@@ -3,6 +3,7 @@
 #include "ir/ops/movement.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/shape_rules.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -35,6 +36,19 @@ Value evaluate_broadcast(const EvalContext& context) {
   return strided_copy(x, std::move(shape), 0, strides);
 }
 
+std::vector<Adjoint> gradient_of_broadcast(GradientContext& context) {
+  const BroadcastAttrs& attrs = context.node.attrs.as<BroadcastAttrs>();
+  const Shape& from = context.type(0).shape;
+  Ints axes;
+  size_t next = 0;
+  for (int64_t d = 0; d < static_cast<int64_t>(attrs.shape.size()); ++d) {
+    const bool kept = next < attrs.dims.size() && attrs.dims[next] == d;
+    if (!kept || !(from[next] == attrs.shape[static_cast<size_t>(d)])) axes.push_back(d);
+    if (kept) ++next;
+  }
+  return {backcast::reshape(sum(Val(context.builder, context.seed()), axes), from)};
+}
+
 }  // namespace
 
 const OpDef broadcast = {
@@ -47,7 +61,7 @@ const OpDef broadcast = {
     .default_attrs = BroadcastAttrs{},
     .infer = infer_broadcast,
     .evaluate = evaluate_broadcast,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_broadcast,
 };
 
 }  // namespace backcast::ops

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -75,6 +76,12 @@ Value evaluate_cast(const EvalContext& context) {
   return result.finish();
 }
 
+std::vector<Adjoint> gradient_of_cast(GradientContext& context) {
+  const ElementType from = context.type(0).element;
+  if (!is_float(from)) return {};
+  return {backcast::cast(Val(context.builder, context.seed()), from)};
+}
+
 }  // namespace
 
 const OpDef cast = {
@@ -87,7 +94,7 @@ const OpDef cast = {
     .default_attrs = CastAttrs{},
     .infer = infer_cast,
     .evaluate = evaluate_cast,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_cast,
 };
 
 }  // namespace backcast::ops

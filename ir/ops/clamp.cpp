@@ -1,5 +1,6 @@
 // clamp: y = min(max(x, lo), hi); lo and hi have x's shape or are scalars. A NaN in x stays.
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -34,6 +35,40 @@ Value evaluate_clamp(const EvalContext& context) {
   return result.finish();
 }
 
+std::vector<Adjoint> gradient_of_clamp(GradientContext& context) {
+  // x gets it where lo <= x <= hi, edges included; hi above it and wherever it lies below lo; lo
+  // below it elsewhere. Scalar bounds get the sum.
+  Builder& builder = context.builder;
+  const Val x(builder, context.operand(0)), seed(builder, context.seed());
+  const auto bound = [&](size_t i) {
+    const Val scalar(builder, context.operand(i));
+    return scalar.shape() == x.shape() ? scalar : backcast::broadcast(scalar, x.shape());
+  };
+  const Val low = bound(1), high = bound(2);
+  const auto where = [&](const Val& first, const OpDef& join, const Val& second) {
+    return backcast::select(first.emit(join, {second}), seed, seed.like(0));
+  };
+  const auto fitted = [&](const Val& part, size_t i) {
+    return context.type(i).shape.empty() ? sum(part) : part;
+  };
+  std::vector<Adjoint> result(3);
+  if (context.wanted[0]) {
+    result[0] = where(backcast::compare(x, Comparison::ge, low), bit_and,
+                      backcast::compare(x, Comparison::le, high));
+  }
+  if (context.wanted[1]) {
+    result[1] = fitted(where(backcast::compare(x, Comparison::lt, low), bit_and,
+                             backcast::compare(low, Comparison::le, high)),
+                       1);
+  }
+  if (context.wanted[2]) {
+    result[2] = fitted(where(backcast::compare(x, Comparison::gt, high), bit_or,
+                             backcast::compare(high, Comparison::lt, low)),
+                       2);
+  }
+  return result;
+}
+
 }  // namespace
 
 const OpDef clamp = {
@@ -44,7 +79,7 @@ const OpDef clamp = {
     .default_attrs = {},
     .infer = infer_clamp,
     .evaluate = evaluate_clamp,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_clamp,
 };
 
 }  // namespace backcast::ops

@@ -3,6 +3,7 @@
 
 #include "ir/ops/ops.h"
 #include "ir/ops/shape_rules.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -46,6 +47,19 @@ Value evaluate_concat(const EvalContext& context) {
   return result.finish();
 }
 
+std::vector<Adjoint> gradient_of_concat(GradientContext& context) {
+  const int64_t axis = context.node.attrs.as<ConcatAttrs>().axis;
+  const Val seed(context.builder, context.seed());
+  std::vector<Adjoint> result(context.node.operands.size());
+  Dim begin = 0;
+  for (size_t i = 0; i < result.size(); ++i) {
+    const Dim end = begin + context.type(i).shape[static_cast<size_t>(axis)];
+    if (context.wanted[i]) result[i] = backcast::slice(seed, axis, begin, end);
+    begin = end;
+  }
+  return result;
+}
+
 }  // namespace
 
 const OpDef concat = {
@@ -56,7 +70,7 @@ const OpDef concat = {
     .default_attrs = ConcatAttrs{},
     .infer = infer_concat,
     .evaluate = evaluate_concat,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_concat,
 };
 
 }  // namespace backcast::ops

@@ -1,5 +1,6 @@
 // cos: y = cos x, x in radians; NaN for infinities.
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -7,6 +8,11 @@ namespace {
 struct Cos {
   double operator()(double x) const { return std::cos(x); }
 };
+
+std::vector<Adjoint> gradient_of_cos(GradientContext& context) {
+  const Val x(context.builder, context.operand(0)), seed(context.builder, context.seed());
+  return {-(seed * backcast::sin(x))};
+}
 
 }  // namespace
 
@@ -18,7 +24,7 @@ const OpDef cos = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Cos>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_cos,
 };
 
 }  // namespace backcast::ops

@@ -1,5 +1,6 @@
 // cosh: y = (eˣ + e⁻ˣ) / 2.
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -7,6 +8,11 @@ namespace {
 struct Cosh {
   double operator()(double x) const { return std::cosh(x); }
 };
+
+std::vector<Adjoint> gradient_of_cosh(GradientContext& context) {
+  const Val x(context.builder, context.operand(0)), seed(context.builder, context.seed());
+  return {seed * backcast::sinh(x)};
+}
 
 }  // namespace
 
@@ -18,7 +24,7 @@ const OpDef cosh = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Cosh>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_cosh,
 };
 
 }  // namespace backcast::ops

@@ -3,6 +3,7 @@
 #include "ir/ops/ops.h"
 #include "ir/ops/reduction.h"
 #include "ir/ops/rows_along.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -43,6 +44,42 @@ Value evaluate_cumulative(const EvalContext& context) {
   return result.finish();
 }
 
+/// x moved by `distance` against the direction of the running product, zeros moving in.
+Val element_after(const Val& x, const CumulativeAttrs& attrs, int64_t distance) {
+  const size_t rank = x.shape().size(), axis = static_cast<size_t>(attrs.axis);
+  PadAttrs pads{Dims(rank, 0), Dims(rank, 0), Ints(rank, 0)};
+  pads.low[axis] = attrs.reverse ? distance : -distance;
+  pads.high[axis] = attrs.reverse ? -distance : distance;
+  return x.emit(pad, {x.builder().scalar(x.element(), 0)}, pads);
+}
+
+/// dx[k] = p[k] · r[k], p being the product of all before k and r what follows contributes:
+/// r[k] = u[k] + x[k+1] · r[k+1] (exclusive: u[k+1]). The recurrence is solved by doubling: after
+/// each round r[k] = b[k] + a[k] · r[k + distance]. Nothing is divided, so zeros do not matter.
+Val gradient_of_running_product(const Val& x, const Val& u, const CumulativeAttrs& attrs) {
+  Val a = element_after(x, attrs, 1);
+  Val b = attrs.exclusive ? element_after(u, attrs, 1) : u;
+  const Dim extent = x.shape()[static_cast<size_t>(attrs.axis)];
+  const int64_t longest = extent.range(x.builder().module().symbols).max;
+  for (int64_t distance = 1; distance < longest; distance *= 2) {
+    b = b + a * element_after(b, attrs, distance);
+    if (distance > longest / 2) break;
+    a = a * element_after(a, attrs, distance);
+  }
+  CumulativeAttrs before = attrs;
+  before.exclusive = true;
+  return x.emit(cumulative, {}, before) * b;
+}
+
+std::vector<Adjoint> gradient_of_cumulative(GradientContext& context) {
+  const CumulativeAttrs& attrs = context.node.attrs.as<CumulativeAttrs>();
+  const Val x(context.builder, context.operand(0)), seed(context.builder, context.seed());
+  if (attrs.kind == Reduction::prod) return {gradient_of_running_product(x, seed, attrs)};
+  CumulativeAttrs back = attrs;
+  back.reverse = !attrs.reverse;
+  return {seed.emit(cumulative, {}, back)};
+}
+
 }  // namespace
 
 const OpDef cumulative = {
@@ -55,7 +92,7 @@ const OpDef cumulative = {
     .default_attrs = CumulativeAttrs{},
     .infer = infer_cumulative,
     .evaluate = evaluate_cumulative,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_cumulative,
 };
 
 }  // namespace backcast::ops

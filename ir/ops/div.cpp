@@ -1,6 +1,7 @@
 // div: y = a / b. Integers truncate toward zero; a divisor of zero gives 0, and the lowest integer
 // divided by -1 wraps around to itself.
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -20,6 +21,14 @@ struct Div {
   }
 };
 
+std::vector<Adjoint> gradient_of_div(GradientContext& context) {
+  const Val y(context.builder, context.result), b(context.builder, context.operand(1));
+  const Val share = Val(context.builder, context.seed()) / b;
+  std::vector<Adjoint> result{share};
+  if (context.wanted[1]) result.push_back(-(share * y));
+  return result;
+}
+
 }  // namespace
 
 const OpDef div = {
@@ -31,7 +40,7 @@ const OpDef div = {
     .default_attrs = {},
     .infer = infer_binary<kNumeric>,
     .evaluate = evaluate_binary<kNumeric, Div>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_div,
 };
 
 }  // namespace backcast::ops

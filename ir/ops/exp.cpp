@@ -1,5 +1,6 @@
 // exp: y = eˣ.
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -7,6 +8,11 @@ namespace {
 struct Exp {
   double operator()(double x) const { return std::exp(x); }
 };
+
+std::vector<Adjoint> gradient_of_exp(GradientContext& context) {
+  const Val y(context.builder, context.result), seed(context.builder, context.seed());
+  return {seed * y};
+}
 
 }  // namespace
 
@@ -18,7 +24,7 @@ const OpDef exp = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Exp>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_exp,
 };
 
 }  // namespace backcast::ops

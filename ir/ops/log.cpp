@@ -1,5 +1,6 @@
 // log: y = ln x: -inf for 0, NaN for negative x.
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -7,6 +8,11 @@ namespace {
 struct Log {
   double operator()(double x) const { return std::log(x); }
 };
+
+std::vector<Adjoint> gradient_of_log(GradientContext& context) {
+  const Val x(context.builder, context.operand(0)), seed(context.builder, context.seed());
+  return {seed / x};
+}
 
 }  // namespace
 
@@ -18,7 +24,7 @@ const OpDef log = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Log>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_log,
 };
 
 }  // namespace backcast::ops

@@ -1,5 +1,7 @@
 // max: y = the larger of a and b; NaN when either is NaN; of bools the logical or.
+#include "ir/ops/binary_gradients.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -11,6 +13,10 @@ struct Max {
   }
 };
 
+std::vector<Adjoint> gradient_of_max(GradientContext& context) {
+  return gradient_of_extremum(context, Comparison::gt);
+}
+
 }  // namespace
 
 const OpDef max = {
@@ -21,7 +27,7 @@ const OpDef max = {
     .default_attrs = {},
     .infer = infer_binary<kAny>,
     .evaluate = evaluate_binary<kAny, Max>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_max,
 };
 
 }  // namespace backcast::ops

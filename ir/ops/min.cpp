@@ -1,5 +1,7 @@
 // min: y = the smaller of a and b; NaN when either is NaN; of bools the logical and.
+#include "ir/ops/binary_gradients.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -11,6 +13,10 @@ struct Min {
   }
 };
 
+std::vector<Adjoint> gradient_of_min(GradientContext& context) {
+  return gradient_of_extremum(context, Comparison::lt);
+}
+
 }  // namespace
 
 const OpDef min = {
@@ -21,7 +27,7 @@ const OpDef min = {
     .default_attrs = {},
     .infer = infer_binary<kAny>,
     .evaluate = evaluate_binary<kAny, Min>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_min,
 };
 
 }  // namespace backcast::ops

@@ -1,7 +1,9 @@
 // mod: y = a - b · ⌊a / b⌋, the remainder with the divisor's sign, computed from the exact
 // remainder of truncation so that no quotient is rounded. An integer divisor of zero gives 0; a
 // floating-point one gives NaN.
+#include "ir/ops/binary_gradients.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -14,6 +16,10 @@ struct Mod {
   }
 };
 
+std::vector<Adjoint> gradient_of_mod(GradientContext& context) {
+  return gradient_of_remainder(context);
+}
+
 }  // namespace
 
 const OpDef mod = {
@@ -24,7 +30,7 @@ const OpDef mod = {
     .default_attrs = {},
     .infer = infer_binary<kNumeric>,
     .evaluate = evaluate_binary<kNumeric, Mod>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_mod,
 };
 
 }  // namespace backcast::ops

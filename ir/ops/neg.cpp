@@ -1,5 +1,6 @@
 // neg: y = -x. Integers wrap around, so that the lowest integer stays itself.
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -12,6 +13,11 @@ struct Neg {
   }
 };
 
+std::vector<Adjoint> gradient_of_neg(GradientContext& context) {
+  const Val seed(context.builder, context.seed());
+  return {-seed};
+}
+
 }  // namespace
 
 const OpDef neg = {
@@ -22,7 +28,7 @@ const OpDef neg = {
     .default_attrs = {},
     .infer = infer_unary<kNumeric>,
     .evaluate = evaluate_unary<kNumeric, Neg>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_neg,
 };
 
 }  // namespace backcast::ops

@@ -2,9 +2,11 @@
 // low + x + max(x - 1, 0) · interior + high. Negative low and high crop.
 #include <algorithm>
 
+#include "ir/ops/adjoint.h"
 #include "ir/ops/movement.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/shape_rules.h"
+#include "ir/ops/val.h"
 #include "ir/ops/walk.h"
 
 namespace backcast::ops {
@@ -12,12 +14,7 @@ namespace {
 
 Dim padded_extent(const Dim& extent, const Dim& low, const Dim& high, int64_t interior,
                   const SymbolRanges& ranges) {
-  Dim gaps = 0;
-  if (interior != 0) {
-    gaps = (extent - Dim(1)) * Dim(interior);
-    if (!at_least(extent, 1, ranges)) gaps = Dim::max(Dim(0), gaps);
-  }
-  return low + extent + gaps + high;
+  return low + extent + gaps_between(extent, interior, ranges) + high;
 }
 
 Type infer_pad(const InferContext& context) {
@@ -87,6 +84,48 @@ Value evaluate_pad(const EvalContext& context) {
   return result.finish();
 }
 
+/// The elements of the cotangent that stand where the operand's are; zero for cropped ones.
+Val taken_out(GradientContext& context) {
+  const PadAttrs& attrs = context.node.attrs.as<PadAttrs>();
+  const Shape& shape = context.type(0).shape;
+  const SymbolRanges& ranges = context.builder.module().symbols;
+  const Val seed(context.builder, context.seed());
+  SliceAttrs picks{{}, {}, {}};
+  PadAttrs back{{}, {}, Ints(shape.size(), 0)};
+  bool crops = false, spaced = false;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const Dim extent = shape[d] + gaps_between(shape[d], attrs.interior[d], ranges);
+    const bool cut = !at_least(attrs.low[d], 0, ranges) || !at_least(attrs.high[d], 0, ranges);
+    crops = crops || cut;
+    spaced = spaced || attrs.interior[d] != 0;
+    back.low.push_back(cut ? Dim(0) - attrs.low[d] : Dim(0));
+    back.high.push_back(cut ? Dim(0) - attrs.high[d] : Dim(0));
+    picks.start.push_back(cut ? Dim(0) : attrs.low[d]);
+    picks.limit.push_back(picks.start[d] + extent);
+    picks.stride.push_back(attrs.interior[d] + 1);
+  }
+  const Val whole =
+      crops ? seed.emit(pad, {context.builder.scalar(seed.element(), 0)}, back) : seed;
+  if (!spaced && whole.shape() == shape) return whole;
+  return whole.emit(slice, {}, picks);
+}
+
+std::vector<Adjoint> gradient_of_pad(GradientContext& context) {
+  std::vector<Adjoint> result(2);
+  if (context.wanted[0]) result[0] = taken_out(context);
+  if (context.wanted[1]) {
+    // The value stands wherever a mask of the operand, padded alike, is true.
+    Builder& builder = context.builder;
+    const Val seed(builder, context.seed());
+    const TensorType inside{ElementType::boolean, context.type(0).shape};
+    const ValueId outside = builder.scalar(ElementType::boolean, 1);
+    const Val mask(builder,
+                   builder.emit(pad, {emit_zeros(builder, inside), outside}, context.node.attrs));
+    result[1] = sum(backcast::select(mask, seed, seed.like(0)));
+  }
+  return result;
+}
+
 }  // namespace
 
 const OpDef pad = {
@@ -99,7 +138,7 @@ const OpDef pad = {
     .default_attrs = PadAttrs{},
     .infer = infer_pad,
     .evaluate = evaluate_pad,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_pad,
 };
 
 }  // namespace backcast::ops

@@ -1,6 +1,8 @@
 // rem: y = a - b · trunc(a / b), the remainder with the dividend's sign: C's % and fmod. An integer
 // divisor of zero gives 0; a floating-point one gives NaN.
+#include "ir/ops/binary_gradients.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -11,6 +13,10 @@ struct Rem {
     return remainder_of(a, b);
   }
 };
+
+std::vector<Adjoint> gradient_of_rem(GradientContext& context) {
+  return gradient_of_remainder(context);
+}
 
 }  // namespace
 
@@ -24,7 +30,7 @@ const OpDef rem = {
     .default_attrs = {},
     .infer = infer_binary<kNumeric>,
     .evaluate = evaluate_binary<kNumeric, Rem>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_rem,
 };
 
 }  // namespace backcast::ops

@@ -3,6 +3,7 @@
 
 #include "ir/ops/ops.h"
 #include "ir/ops/shape_rules.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -34,6 +35,10 @@ Value evaluate_reshape(const EvalContext& context) {
   return result.finish();
 }
 
+std::vector<Adjoint> gradient_of_reshape(GradientContext& context) {
+  return {backcast::reshape(Val(context.builder, context.seed()), context.type(0).shape)};
+}
+
 }  // namespace
 
 const OpDef reshape = {
@@ -44,7 +49,7 @@ const OpDef reshape = {
     .default_attrs = ReshapeAttrs{},
     .infer = infer_reshape,
     .evaluate = evaluate_reshape,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_reshape,
 };
 
 }  // namespace backcast::ops

@@ -2,6 +2,7 @@
 #include "ir/ops/movement.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/shape_rules.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -25,6 +26,11 @@ Value evaluate_reverse(const EvalContext& context) {
   return strided_copy(x, x.shape(), start, strides);
 }
 
+std::vector<Adjoint> gradient_of_reverse(GradientContext& context) {
+  const Val seed(context.builder, context.seed());
+  return {seed.emit(reverse, {}, context.node.attrs)};
+}
+
 }  // namespace
 
 const OpDef reverse = {
@@ -35,7 +41,7 @@ const OpDef reverse = {
     .default_attrs = ReverseAttrs{},
     .infer = infer_reverse,
     .evaluate = evaluate_reverse,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_reverse,
 };
 
 }  // namespace backcast::ops

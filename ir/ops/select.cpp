@@ -1,5 +1,6 @@
 // select: y = p ? a : b, with a bool p; all three have the same shape.
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -29,6 +30,14 @@ Value evaluate_select(const EvalContext& context) {
   return result.finish();
 }
 
+std::vector<Adjoint> gradient_of_select(GradientContext& context) {
+  const Val p(context.builder, context.operand(0)), seed(context.builder, context.seed());
+  std::vector<Adjoint> result(3);
+  if (context.wanted[1]) result[1] = backcast::select(p, seed, seed.like(0));
+  if (context.wanted[2]) result[2] = backcast::select(p, seed.like(0), seed);
+  return result;
+}
+
 }  // namespace
 
 const OpDef select = {
@@ -41,7 +50,7 @@ const OpDef select = {
     .default_attrs = {},
     .infer = infer_select,
     .evaluate = evaluate_select,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_select,
 };
 
 }  // namespace backcast::ops

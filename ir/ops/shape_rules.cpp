@@ -109,6 +109,12 @@ bool at_least(const Dim& dim, int64_t least, const SymbolRanges& ranges) {
   return dim.is_constant() ? dim.constant() >= least : dim.range(ranges).min >= least;
 }
 
+Dim gaps_between(const Dim& extent, int64_t interior, const SymbolRanges& ranges) {
+  if (interior == 0) return 0;
+  const Dim gaps = (extent - Dim(1)) * Dim(interior);
+  return at_least(extent, 1, ranges) ? gaps : Dim::max(Dim(0), gaps);
+}
+
 Dim dilated(const Dim& extent, int64_t dilation, const SymbolRanges& ranges) {
   if (dilation == 1 || extent == Dim(0)) return extent;
   const Dim spread = (extent - Dim(1)) * Dim(dilation) + Dim(1);

@@ -43,6 +43,9 @@ bool at_least(const Dim& dim, int64_t least, const SymbolRanges& ranges);
 /// An extent after `dilation - 1` gaps between neighbours; nothing stays nothing.
 Dim dilated(const Dim& extent, int64_t dilation, const SymbolRanges& ranges);
 
+/// The room between the neighbours of an extent when each gap has `interior` elements.
+Dim gaps_between(const Dim& extent, int64_t interior, const SymbolRanges& ranges);
+
 /// One dimension over which a window slides.
 struct WindowDimension {
   Dim input;  // extent of the operand

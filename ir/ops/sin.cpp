@@ -1,5 +1,6 @@
 // sin: y = sin x, x in radians; NaN for infinities.
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -7,6 +8,11 @@ namespace {
 struct Sin {
   double operator()(double x) const { return std::sin(x); }
 };
+
+std::vector<Adjoint> gradient_of_sin(GradientContext& context) {
+  const Val x(context.builder, context.operand(0)), seed(context.builder, context.seed());
+  return {seed * backcast::cos(x)};
+}
 
 }  // namespace
 
@@ -18,7 +24,7 @@ const OpDef sin = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Sin>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_sin,
 };
 
 }  // namespace backcast::ops

@@ -1,5 +1,6 @@
 // sinh: y = (eˣ - e⁻ˣ) / 2.
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -7,6 +8,11 @@ namespace {
 struct Sinh {
   double operator()(double x) const { return std::sinh(x); }
 };
+
+std::vector<Adjoint> gradient_of_sinh(GradientContext& context) {
+  const Val x(context.builder, context.operand(0)), seed(context.builder, context.seed());
+  return {seed * backcast::cosh(x)};
+}
 
 }  // namespace
 
@@ -18,7 +24,7 @@ const OpDef sinh = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Sinh>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_sinh,
 };
 
 }  // namespace backcast::ops

@@ -3,6 +3,7 @@
 #include "ir/ops/movement.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/shape_rules.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -50,6 +51,23 @@ Value evaluate_slice(const EvalContext& context) {
   return strided_copy(x, std::move(shape), empty ? 0 : first, strides);
 }
 
+std::vector<Adjoint> gradient_of_slice(GradientContext& context) {
+  // Back to their places, with zeros in between.
+  const SliceAttrs& attrs = context.node.attrs.as<SliceAttrs>();
+  const Val seed(context.builder, context.seed());
+  const Shape& shape = context.type(0).shape;
+  PadAttrs pads;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const Dim extent = seed.shape()[d];
+    const Dim gaps = gaps_between(extent, attrs.stride[d] - 1, context.builder.module().symbols);
+    pads.low.push_back(attrs.start[d]);
+    pads.high.push_back(shape[d] - attrs.start[d] - extent - gaps);
+    pads.interior.push_back(attrs.stride[d] - 1);
+  }
+  const ValueId zero = context.builder.scalar(seed.element(), 0);
+  return {seed.emit(pad, {zero}, pads)};
+}
+
 }  // namespace
 
 const OpDef slice = {
@@ -60,7 +78,7 @@ const OpDef slice = {
     .default_attrs = SliceAttrs{},
     .infer = infer_slice,
     .evaluate = evaluate_slice,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_slice,
 };
 
 }  // namespace backcast::ops

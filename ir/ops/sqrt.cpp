@@ -1,5 +1,6 @@
 // sqrt: y = √x, NaN for negative x.
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -7,6 +8,11 @@ namespace {
 struct Sqrt {
   double operator()(double x) const { return std::sqrt(x); }
 };
+
+std::vector<Adjoint> gradient_of_sqrt(GradientContext& context) {
+  const Val y(context.builder, context.result), seed(context.builder, context.seed());
+  return {seed / (y * 2.0)};
+}
 
 }  // namespace
 
@@ -18,7 +24,7 @@ const OpDef sqrt = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Sqrt>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_sqrt,
 };
 
 }  // namespace backcast::ops

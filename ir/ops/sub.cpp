@@ -1,5 +1,6 @@
 // sub: y = a - b. Integers wrap around.
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -11,6 +12,13 @@ struct Sub {
   }
 };
 
+std::vector<Adjoint> gradient_of_sub(GradientContext& context) {
+  const Val seed(context.builder, context.seed());
+  std::vector<Adjoint> result{seed};
+  if (context.wanted[1]) result.push_back(-seed);
+  return result;
+}
+
 }  // namespace
 
 const OpDef sub = {
@@ -21,7 +29,7 @@ const OpDef sub = {
     .default_attrs = {},
     .infer = infer_binary<kNumeric>,
     .evaluate = evaluate_binary<kNumeric, Sub>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_sub,
 };
 
 }  // namespace backcast::ops

@@ -1,5 +1,6 @@
 // tan: y = tan x, x in radians; NaN for infinities.
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -7,6 +8,11 @@ namespace {
 struct Tan {
   double operator()(double x) const { return std::tan(x); }
 };
+
+std::vector<Adjoint> gradient_of_tan(GradientContext& context) {
+  const Val y(context.builder, context.result), seed(context.builder, context.seed());
+  return {seed * (1.0 + y * y)};
+}
 
 }  // namespace
 
@@ -18,7 +24,7 @@ const OpDef tan = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Tan>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_tan,
 };
 
 }  // namespace backcast::ops

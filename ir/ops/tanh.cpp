@@ -1,5 +1,6 @@
 // tanh: y = (eˣ - e⁻ˣ) / (eˣ + e⁻ˣ).
 #include "ir/ops/elementwise.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -7,6 +8,11 @@ namespace {
 struct Tanh {
   double operator()(double x) const { return std::tanh(x); }
 };
+
+std::vector<Adjoint> gradient_of_tanh(GradientContext& context) {
+  const Val y(context.builder, context.result), seed(context.builder, context.seed());
+  return {seed * (1.0 - y * y)};
+}
 
 }  // namespace
 
@@ -18,7 +24,7 @@ const OpDef tanh = {
     .default_attrs = {},
     .infer = infer_unary<kFloat>,
     .evaluate = evaluate_unary<kFloat, Tanh>,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_tanh,
 };
 
 }  // namespace backcast::ops

@@ -2,6 +2,7 @@
 #include "ir/ops/movement.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/shape_rules.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -29,6 +30,15 @@ Value evaluate_transpose(const EvalContext& context) {
   return strided_copy(x, std::move(shape), 0, strides);
 }
 
+std::vector<Adjoint> gradient_of_transpose(GradientContext& context) {
+  const Ints& permutation = context.node.attrs.as<TransposeAttrs>().permutation;
+  Ints inverse(permutation.size());
+  for (size_t i = 0; i < permutation.size(); ++i) {
+    inverse[static_cast<size_t>(permutation[i])] = static_cast<int64_t>(i);
+  }
+  return {backcast::transpose(Val(context.builder, context.seed()), inverse)};
+}
+
 }  // namespace
 
 const OpDef transpose = {
@@ -41,7 +51,7 @@ const OpDef transpose = {
     .default_attrs = TransposeAttrs{},
     .infer = infer_transpose,
     .evaluate = evaluate_transpose,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_transpose,
 };
 
 }  // namespace backcast::ops
