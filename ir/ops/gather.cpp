@@ -1,6 +1,7 @@
 // gather, as StableHLO's: windows of x, of extents slice_sizes, that start at index vectors; the
 // starts are clamped so that every window lies inside x. See GatherAttrs for the dimension numbers.
-#include "ir/ops/index_windows.h"
+#include "ir/ops/adjoint.h"
+#include "ir/ops/index_adjoint.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/shape_rules.h"
 #include "ir/ops/walk.h"
@@ -81,6 +82,19 @@ Value evaluate_gather(const EvalContext& context) {
   return result.finish();
 }
 
+/// Every element of the cotangent is added to where it was read.
+std::vector<Adjoint> gradient_of_gather(GradientContext& context) {
+  const GatherAttrs& g = context.node.attrs.as<GatherAttrs>();
+  const TensorType x = context.type(0);
+  const ScatterAttrs attrs{Combiner::add,           g.offset_dims,           g.collapsed_slice_dims,
+                           g.operand_batching_dims, g.indices_batching_dims, g.start_index_map,
+                           g.index_vector_dim};
+  const Val indices = clamped_indices(Val(context.builder, context.operand(1)),
+                                      {numbers_of(g), x.shape, g.slice_sizes});
+  const Val zeros(context.builder, emit_zeros(context.builder, x));
+  return {zeros.emit(ops::scatter, {indices, context.seed()}, attrs)};
+}
+
 }  // namespace
 
 const OpDef gather = {
@@ -93,7 +107,7 @@ const OpDef gather = {
     .default_attrs = GatherAttrs{},
     .infer = infer_gather,
     .evaluate = evaluate_gather,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_gather,
 };
 
 }  // namespace backcast::ops

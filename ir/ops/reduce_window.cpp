@@ -5,8 +5,8 @@
 
 #include "ir/ops/ops.h"
 #include "ir/ops/reduction.h"
-#include "ir/ops/taps.h"
-#include "ir/ops/walk.h"
+#include "ir/ops/val.h"
+#include "ir/ops/window_rules.h"
 
 namespace backcast::ops {
 namespace {
@@ -15,78 +15,116 @@ Type infer_reduce_window(const InferContext& context) {
   const ReduceWindowAttrs& attrs = context.attrs.as<ReduceWindowAttrs>();
   require_reducible(context, attrs.kind);
   const TensorType& x = context.tensor(0);
-  require_length(attrs.window.size(), x.rank(), "window");
-  require_length(attrs.strides.size(), x.rank(), "strides");
-  require_length(attrs.dilation.size(), x.rank(), "dilation");
-  require_length(attrs.pad_low.size(), x.rank(), "pad_low");
-  require_length(attrs.pad_high.size(), x.rank(), "pad_high");
-  require_values(attrs.window, 1, "window");
-  require_values(attrs.strides, 1, "strides");
-  require_values(attrs.dilation, 1, "dilation");
-  TensorType result{x.element, {}};
-  for (size_t d = 0; d < x.shape.size(); ++d) {
-    const WindowDimension dimension{.input = x.shape[d],
-                                    .window = attrs.window[d],
-                                    .stride = attrs.strides[d],
-                                    .pad_low = attrs.pad_low[d],
-                                    .pad_high = attrs.pad_high[d],
-                                    .window_dilation = attrs.dilation[d]};
-    result.shape.push_back(window_positions(dimension, context.module.symbols,
-                                            fmt::format("dimension {} of {}", d, to_string(x))));
-  }
-  return result;
+  return TensorType{x.element, windows_over(context, x, Windowing::from(attrs))};
 }
 
 template <class Codec>
-void reduce_windows(const EvalContext& context, const std::vector<StaticWindow>& windows,
-                    ResultBuffer& result) {
+void reduce_windows(const EvalContext& context, ResultBuffer& result) {
   using T = typename Codec::Value;
   const ReduceWindowAttrs& attrs = context.node.attrs.as<ReduceWindowAttrs>();
   const Literal& x = context.tensor(0);
+  const std::vector<StaticWindow> windows =
+      static_windows(context, Windowing::from(attrs), x.shape(), result.shape());
   const std::unique_ptr<T[]> values = make_array<T>(result.count());
   std::fill_n(values.get(), result.count(), reduction_identity<T>(attrs.kind));
-  const std::vector<int64_t> from_strides = row_major_strides(x.shape());
-  const std::vector<int64_t> to_strides = row_major_strides(result.shape());
   const typename Codec::Stored* from = x.data<typename Codec::Stored>();
-  std::vector<int64_t> extents(windows.size()), reads(windows.size()), writes(windows.size());
-  each_window_element(windows, attrs.window, [&](const WindowElement& element) {
-    int64_t read = 0, write = 0;
-    for (size_t d = 0; d < windows.size(); ++d) {
-      const Taps& taps = element.taps[d];
-      extents[d] = taps.count;
-      reads[d] = from_strides[d] * taps.input_step;
-      writes[d] = to_strides[d] * taps.output_step;
-      read += from_strides[d] * taps.input;
-      write += to_strides[d] * taps.output;
-    }
-    Walk<2> walk(extents, {reads, writes});
-    visit_reduction<T>(attrs.kind, [&](auto combine) {
-      walk.each({read, write}, [&](const auto& at) {
-        values[at[1]] = combine(values[at[1]], Codec::load(from[at[0]]));
-      });
-    });
+  visit_reduction<T>(attrs.kind, [&](auto combine) {
+    each_window_pair(windows, attrs.window, x.shape(), result.shape(),
+                     [&](int64_t, int64_t input, int64_t output) {
+                       values[output] = combine(values[output], Codec::load(from[input]));
+                     });
   });
   encode<Codec>(values.get(), result);
 }
 
 Value evaluate_reduce_window(const EvalContext& context) {
-  const ReduceWindowAttrs& attrs = context.node.attrs.as<ReduceWindowAttrs>();
   const Literal& x = context.tensor(0);
   ResultBuffer result(x.element(), context.result_shape());
-  const std::vector<int64_t> low = context.evaluate(attrs.pad_low);
-  require_pads(low);
-  std::vector<StaticWindow> windows;
-  for (size_t d = 0; d < low.size(); ++d) {
-    windows.push_back({.input = x.shape()[d],
-                       .output = result.shape()[d],
-                       .stride = attrs.strides[d],
-                       .pad_low = low[d],
-                       .window_dilation = attrs.dilation[d]});
-  }
   if (result.count() == 0) return result.finish();
-  visit_codec(x.element(),
-              [&](auto codec) { reduce_windows<decltype(codec)>(context, windows, result); });
+  visit_codec(x.element(), [&](auto codec) { reduce_windows<decltype(codec)>(context, result); });
   return result.finish();
+}
+
+/// Whether windows lie side by side, so that each element is in one window at most.
+bool side_by_side(const ReduceWindowAttrs& attrs) {
+  for (size_t d = 0; d < attrs.window.size(); ++d) {
+    if (attrs.window[d] != attrs.strides[d]) return false;
+    if (attrs.window[d] > 1 && attrs.dilation[d] > 1) return false;
+  }
+  return true;
+}
+
+/// Every value repeated over its window; what no window reaches is zero.
+Val repeat_over_windows(const Val& seed, const Shape& x, const ReduceWindowAttrs& attrs) {
+  Shape spread, merged;
+  Ints dims;
+  PadAttrs pads;
+  bool padded = false;
+  for (size_t d = 0; d < x.size(); ++d) {
+    dims.push_back(static_cast<int64_t>(spread.size()));
+    spread.push_back(seed.shape()[d]);
+    if (attrs.window[d] > 1) spread.push_back(attrs.window[d]);
+    merged.push_back(seed.shape()[d] * Dim(attrs.window[d]));
+    pads.low.push_back(Dim(0) - attrs.pad_low[d]);
+    pads.high.push_back(x[d] - merged[d] + attrs.pad_low[d]);
+    padded = padded || !(pads.low[d] == Dim(0)) || !(pads.high[d] == Dim(0));
+  }
+  pads.interior.assign(x.size(), 0);
+  Val repeated = seed;
+  if (spread.size() > x.size()) {
+    repeated = backcast::reshape(backcast::broadcast(seed, spread, dims), merged);
+  }
+  if (!padded) return repeated;
+  return repeated.emit(ops::pad, {seed.builder().scalar(seed.element(), 0)}, pads);
+}
+
+/// Element p is read by the windows o with o · stride + k · dilation = p + pad_low: a sum over a
+/// window that slides by one over the values spread by the strides.
+Val sum_over_windows(const Val& seed, const Shape& x, const ReduceWindowAttrs& attrs) {
+  const SymbolRanges& ranges = seed.builder().module().symbols;
+  PadAttrs spread;
+  ReduceWindowAttrs back = attrs;
+  bool strided = false;
+  for (size_t d = 0; d < x.size(); ++d) {
+    spread.low.push_back(0);
+    spread.high.push_back(0);
+    spread.interior.push_back(attrs.strides[d] - 1);
+    strided = strided || attrs.strides[d] > 1;
+    const Dim reach = (attrs.window[d] - 1) * attrs.dilation[d];
+    back.strides[d] = 1;
+    back.pad_low[d] = reach - attrs.pad_low[d];
+    back.pad_high[d] = x[d] + attrs.pad_low[d] - dilated(seed.shape()[d], attrs.strides[d], ranges);
+  }
+  const ValueId zero = seed.builder().scalar(seed.element(), 0);
+  const Val values = strided ? seed.emit(ops::pad, {zero}, spread) : seed;
+  return values.emit(ops::reduce_window, {}, back);
+}
+
+std::vector<Adjoint> gradient_of_reduce_window(GradientContext& context) {
+  const ReduceWindowAttrs& attrs = context.node.attrs.as<ReduceWindowAttrs>();
+  const Val seed(context.builder, context.seed());
+  const Shape x = context.type(0).shape;
+  for (const Shape* shape : {&x, &seed.shape()}) {
+    if (std::find(shape->begin(), shape->end(), Dim(0)) != shape->end()) return {};
+  }
+  switch (attrs.kind) {
+    case Reduction::sum:
+      return {side_by_side(attrs) ? repeat_over_windows(seed, x, attrs)
+                                  : sum_over_windows(seed, x, attrs)};
+    case Reduction::max:
+    case Reduction::min: {
+      const Val positions =
+          Val(context.builder, context.operand(0)).emit(ops::arg_window, {}, attrs);
+      return {seed.emit(ops::scatter_window, {positions},
+                        ScatterWindowAttrs{x, attrs.window, attrs.strides, attrs.dilation,
+                                           attrs.pad_low, attrs.pad_high})};
+    }
+    default:
+      throw CompileError(context.node.loc,
+                         fmt::format("reduce_window has no gradient for {}: no operator of ONNX "
+                                     "uses it on floats",
+                                     enum_name(attrs.kind)));
+  }
 }
 
 }  // namespace
@@ -101,7 +139,7 @@ const OpDef reduce_window = {
     .default_attrs = ReduceWindowAttrs{},
     .infer = infer_reduce_window,
     .evaluate = evaluate_reduce_window,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_reduce_window,
 };
 
 }  // namespace backcast::ops

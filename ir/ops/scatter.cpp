@@ -1,7 +1,9 @@
 // scatter, gather's twin: x with windows of `updates` combined in, in row-major order of `updates`;
 // a window that does not lie inside x is left out whole. Sums and products of floats accumulate in
 // double and are rounded once. See ScatterAttrs for the dimension numbers.
-#include "ir/ops/index_windows.h"
+#include <algorithm>
+
+#include "ir/ops/index_adjoint.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/shape_rules.h"
 #include "ir/ops/walk.h"
@@ -109,6 +111,131 @@ Value evaluate_scatter(const EvalContext& context) {
   return result.finish();
 }
 
+/// The pieces that the gradients for all combiners are made of.
+class ScatterGradient {
+ public:
+  explicit ScatterGradient(GradientContext& context)
+      : attrs_(context.node.attrs.as<ScatterAttrs>()),
+        x_(context.builder, context.operand(0)),
+        indices_(context.builder, context.operand(1)),
+        updates_(context.builder, context.operand(2)),
+        y_(context.builder, context.result),
+        windows_{numbers_of(attrs_), x_.shape(), Dims(x_.shape().size(), Dim(1))},
+        inside_(indices_) {
+    const std::vector<size_t> kept = kept_dimensions(x_.rank(), windows_.numbers);
+    for (size_t i = 0; i < kept.size(); ++i) {
+      windows_.window[kept[i]] =
+          updates_.shape()[static_cast<size_t>(attrs_.update_window_dims[i])];
+    }
+    inside_ = clamped_indices(indices_, windows_);
+  }
+
+  const Val& x() const { return x_; }
+  const Val& updates() const { return updates_; }
+  const Val& y() const { return y_; }
+
+  /// What lies in `value`, shaped like x, where each update went (or would have gone).
+  Val gathered(const Val& value) const {
+    const GatherAttrs attrs{attrs_.update_window_dims,
+                            attrs_.inserted_window_dims,
+                            attrs_.input_batching_dims,
+                            attrs_.indices_batching_dims,
+                            attrs_.scatter_dims_to_operand_dims,
+                            attrs_.index_vector_dim,
+                            windows_.window};
+    return value.emit(ops::gather, {inside_}, attrs);
+  }
+  Val scattered(const Val& into, Combiner combiner, const Val& values) const {
+    ScatterAttrs attrs = attrs_;
+    attrs.combiner = combiner;
+    return into.emit(ops::scatter, {indices_, values}, attrs);
+  }
+  /// Zero where the window was left out.
+  Val if_inside(const Val& value) const {
+    const std::optional<Val> fits = windows_inside(indices_, windows_);
+    if (!fits) return value;
+    Ints dims;
+    for (int64_t d = 0; d < updates_.rank(); ++d) {
+      const Ints& inner = attrs_.update_window_dims;
+      if (std::find(inner.begin(), inner.end(), d) == inner.end()) dims.push_back(d);
+    }
+    return backcast::select(backcast::broadcast(*fits, updates_.shape(), dims), value,
+                            zeros_like(value));
+  }
+  /// Zero where a later update overwrote this one, or its window was left out: the updates are
+  /// numbered, and the numbers that are found where they were put have won.
+  Val if_last(const Val& value) const {
+    if (known_disjoint(indices_, windows_, updates_.shape())) return if_inside(value);
+    const Dim count = updates_.type().element_count();
+    const bool narrow = count.is_constant() && count.constant() < (int64_t{1} << 31);
+    const ElementType element = narrow ? ElementType::i32 : ElementType::i64;
+    Builder& builder = value.builder();
+    const Val counted(builder, builder.emit(ops::iota, {}, IotaAttrs{element, {count}, 0}));
+    const Val numbers = backcast::reshape(counted, updates_.shape());
+    const Val nobody = backcast::broadcast(Val(builder, builder.scalar(element, -1)), x_.shape());
+    const Val winners = gathered(scattered(nobody, Combiner::assign, numbers));
+    return backcast::select(backcast::compare(winners, Comparison::eq, numbers), value,
+                            zeros_like(value));
+  }
+
+ private:
+  const ScatterAttrs& attrs_;
+  Val x_, indices_, updates_, y_;
+  IndexedWindows windows_;
+  Val inside_;
+};
+
+/// y = x · Π u. A factor's adjoint is the product of the others: that of the factors that are not
+/// zero, divided by the factor, where no factor is zero, or undivided for the only zero.
+std::vector<Adjoint> gradient_of_product(const ScatterGradient& s, const Val& seed) {
+  const Val ones = s.x().like(1);
+  const Val is_zero = backcast::compare(s.updates(), Comparison::eq, 0);
+  const Val factors = backcast::select(is_zero, s.updates().like(1), s.updates());
+  const Val one_if_zero = backcast::select(is_zero, s.updates().like(1), zeros_like(s.updates()));
+  const Val product = s.scattered(s.x(), Combiner::mul, factors);
+  const Val zeros = s.gathered(s.scattered(zeros_like(s.x()), Combiner::add, one_if_zero));
+  const Val scale = s.gathered(seed * product) / factors;
+  const Val counts = backcast::compare(zeros, Comparison::eq, one_if_zero);
+  return {seed * s.scattered(ones, Combiner::mul, s.updates()),
+          {},
+          s.if_inside(backcast::select(counts, scale, zeros_like(scale)))};
+}
+
+/// The operand and the updates that are the extreme share the adjoint equally.
+std::vector<Adjoint> gradient_of_extreme(const ScatterGradient& s, const Val& seed) {
+  const Val x_hits =
+      backcast::cast(backcast::compare(s.x(), Comparison::eq, s.y()), seed.element());
+  const Val update_hits = s.if_inside(backcast::cast(
+      backcast::compare(s.updates(), Comparison::eq, s.gathered(s.y())), seed.element()));
+  const Val hits = s.scattered(x_hits, Combiner::add, update_hits);
+  const Val share = seed / backcast::max(hits, hits.like(1));  // NaN equals nothing
+  return {share * x_hits, {}, s.gathered(share) * update_hits};
+}
+
+std::vector<Adjoint> gradient_of_scatter(GradientContext& context) {
+  const ScatterGradient s(context);
+  const Val seed(context.builder, context.seed());
+  switch (context.node.attrs.as<ScatterAttrs>().combiner) {
+    case Combiner::assign: {
+      std::vector<Adjoint> result(3);
+      if (context.wanted[0]) {
+        result[0] = s.scattered(seed, Combiner::assign, zeros_like(s.updates()));
+      }
+      if (context.wanted[2]) result[2] = s.if_last(s.gathered(seed));
+      return result;
+    }
+    case Combiner::add:
+      if (!context.wanted[2]) return {seed};
+      return {seed, {}, s.if_inside(s.gathered(seed))};
+    case Combiner::mul:
+      return gradient_of_product(s, seed);
+    case Combiner::min:
+    case Combiner::max:
+      return gradient_of_extreme(s, seed);
+  }
+  __builtin_unreachable();
+}
+
 }  // namespace
 
 const OpDef scatter = {
@@ -121,7 +248,7 @@ const OpDef scatter = {
     .default_attrs = ScatterAttrs{},
     .infer = infer_scatter,
     .evaluate = evaluate_scatter,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_scatter,
 };
 
 }  // namespace backcast::ops

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/ops/adjoint.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/rows_along.h"
 #include "ir/ops/shape_rules.h"
+#include "ir/ops/val.h"
 
 namespace backcast::ops {
 namespace {
@@ -70,6 +72,26 @@ Value evaluate_top_k(const EvalContext& context) {
   return Value::make_tuple({values.finish(), positions.finish()});
 }
 
+/// The cotangent of the values goes back to where they came from; no two came from one place.
+std::vector<Adjoint> gradient_of_top_k(GradientContext& context) {
+  const Adjoint& values = context.cotangent.elements.at(0);
+  if (values.is_zero()) return {};
+  const TensorType x = context.type(0);
+  ScatterAttrs attrs;
+  attrs.combiner = Combiner::add;
+  attrs.index_vector_dim = x.rank();
+  attrs.inserted_window_dims =
+      attrs.scatter_dims_to_operand_dims = {context.node.attrs.as<TopKAttrs>().axis};
+  for (int64_t d = 0; d < x.rank(); ++d) {
+    if (d == attrs.inserted_window_dims[0]) continue;
+    attrs.input_batching_dims.push_back(d);
+    attrs.indices_batching_dims.push_back(d);
+  }
+  const Val zeros(context.builder, emit_zeros(context.builder, x));
+  const ValueId positions = context.builder.emit(ops::get, {context.result}, GetAttrs{1});
+  return {zeros.emit(ops::scatter, {positions, *values.value}, attrs)};
+}
+
 }  // namespace
 
 const OpDef top_k = {
@@ -82,7 +104,7 @@ const OpDef top_k = {
     .default_attrs = TopKAttrs{},
     .infer = infer_top_k,
     .evaluate = evaluate_top_k,
-    .gradient = no_gradient("not differentiated"),
+    .gradient = gradient_of_top_k,
 };
 
 }  // namespace backcast::ops

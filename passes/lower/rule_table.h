@@ -21,6 +21,8 @@ std::span<const LowerRow> elementwise_lowering();
 std::span<const LowerRow> shape_lowering();
 std::span<const LowerRow> indexing_lowering();
 std::span<const LowerRow> contraction_lowering();
+std::span<const LowerRow> window_lowering();
+std::span<const LowerRow> solve_lowering();
 std::span<const LowerRow> reduction_lowering();
 
 }  // namespace backcast

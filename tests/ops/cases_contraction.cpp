@@ -1,4 +1,5 @@
 // dot_general and a few convolutions by hand; reference_test.cpp compares many with a reference.
+#include "ir/ops/window_attrs.h"
 #include "tests/ops/cases.h"
 
 namespace backcast {
@@ -126,12 +127,100 @@ void convolutions(OpCases& cases) {
                    i32({1, 1}, {65536})});
 }
 
+ReduceWindowAttrs windows_1d(Reduction kind) {
+  return {kind, {3}, {2}, {1}, {1}, {2}};  // over five elements: three windows
+}
+
+void chosen_elements(OpCases& cases) {
+  const auto positions = [](std::vector<double> numbers) {
+    const int64_t count = static_cast<int64_t>(numbers.size());
+    return tensor(E::u8, {count}, numbers);
+  };
+  const Literal x = f32({5}, {7, 7, 1, 4, 4});
+  cases.push_back({&ops::arg_window,
+                   "first maximum, counting the padding",
+                   {x},
+                   windows_1d(Reduction::max),
+                   positions({1, 0, 0})});
+  cases.push_back(
+      {&ops::arg_window, "first minimum", {x}, windows_1d(Reduction::min), positions({1, 1, 0})});
+  cases.push_back({&ops::arg_window,
+                   "the first NaN wins",
+                   {f32({5}, {7, kNan, kNan, 9, 9})},
+                   windows_1d(Reduction::max),
+                   positions({2, 0, 0})});
+  cases.push_back({&ops::arg_window,
+                   "an infinity wins against padding",
+                   {f32({5}, {-kInf, -kInf, -kInf, -kInf, -kInf})},
+                   windows_1d(Reduction::max),
+                   positions({1, 0, 0})});
+  cases.push_back({&ops::arg_window,
+                   "nothing but padding",
+                   {i32({2}, {3, 4})},
+                   ReduceWindowAttrs{Reduction::max, {2}, {2}, {1}, {2}, {2}},
+                   positions({2, 1, 2})});
+  cases.push_back({&ops::arg_window,
+                   "rows before columns",
+                   {f32({2, 2}, {1, 2, 3, 0})},
+                   ReduceWindowAttrs{Reduction::max, {2, 2}, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
+                   tensor(E::u8, {1, 1}, {2})});
+  std::vector<double> many(300, 0);
+  many[299] = 1;
+  cases.push_back({&ops::arg_window,
+                   "two bytes for a large window",
+                   {f32({300}, many)},
+                   ReduceWindowAttrs{Reduction::max, {300}, {1}, {1}, {0}, {0}},
+                   tensor(E::u16, {1}, {299})});
+  cases.push_back({&ops::gather_window,
+                   "picks",
+                   {x, positions({1, 0, 3})},
+                   GatherWindowAttrs{{3}, {2}, {1}, {1}, {2}},
+                   f32({3}, {7, 7, 0})});
+  cases.push_back({&ops::gather_window,
+                   "a position in the padding",
+                   {x, positions({0, 2, 0})},
+                   GatherWindowAttrs{{3}, {2}, {1}, {1}, {2}},
+                   f32({3}, {0, 4, 4})});
+  cases.push_back({&ops::scatter_window,
+                   "overlapping windows add up",
+                   {f32({3}, {1, 10, 100}), positions({2, 0, 3})},
+                   ScatterWindowAttrs{{5}, {3}, {2}, {1}, {1}, {2}},
+                   f32({5}, {0, 11, 0, 0, 0})});
+  cases.push_back({&ops::scatter_window,
+                   "dilated",
+                   {i32({2}, {5, 6}), positions({1, 0})},
+                   ScatterWindowAttrs{{4}, {2}, {1}, {2}, {0}, {0}},
+                   i32({4}, {0, 6, 5, 0})});
+}
+
+void systems(OpCases& cases) {
+  cases.push_back({&ops::solve,
+                   "rows change places",
+                   {f32({2, 2}, {0, 2, 4, 1}), f32({2, 2}, {2, 6, 9, -1})},
+                   {},
+                   f32({2, 2}, {2, -1, 1, 3})});
+  cases.push_back({&ops::solve,
+                   "batch",
+                   {f32({2, 1, 1}, {2, 4}), f32({2, 1, 1}, {6, 2})},
+                   {},
+                   f32({2, 1, 1}, {3, 0.5})});
+  cases.push_back({&ops::solve,
+                   "singular",
+                   {tensor(E::f64, {1, 1}, {0}), tensor(E::f64, {1, 2}, {1, 0})},
+                   {},
+                   tensor(E::f64, {1, 2}, {kInf, kNan})});
+  cases.push_back(
+      {&ops::solve, "no unknowns", {f32({0, 0}, {}), f32({0, 2}, {})}, {}, f32({0, 2}, {})});
+}
+
 }  // namespace
 
 OpCases contraction_cases() {
   OpCases cases;
   dots(cases);
   convolutions(cases);
+  chosen_elements(cases);
+  systems(cases);
   return cases;
 }
 
