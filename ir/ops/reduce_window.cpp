@@ -104,8 +104,8 @@ std::vector<Adjoint> gradient_of_reduce_window(GradientContext& context) {
   const ReduceWindowAttrs& attrs = context.node.attrs.as<ReduceWindowAttrs>();
   const Val seed(context.builder, context.seed());
   const Shape x = context.type(0).shape;
-  for (const Shape* shape : {&x, &seed.shape()}) {
-    if (std::find(shape->begin(), shape->end(), Dim(0)) != shape->end()) return {};
+  for (const Shape& shape : {x, seed.shape()}) {
+    if (std::find(shape.begin(), shape.end(), Dim(0)) != shape.end()) return {};
   }
   switch (attrs.kind) {
     case Reduction::sum:
