@@ -41,7 +41,7 @@ void add_dense(std::vector<Case>& cases, const std::string& model, int64_t b, in
                                "  %s = broadcast %r {{dims=[], shape=[{},{}]}}\n"
                                "  %d = mul %g, %s\n  %y = sub %w, %d\n  return %y\n}}\n",
                                dy, x, w, wt, product, out, in),
-                   macs});
+                   macs, 2});
 }
 
 struct Conv {
@@ -128,6 +128,13 @@ void add_conv(std::vector<Case>& cases, const Conv& c) {
                    fmt::format("func @main(%x: {}, %dy: {}) -> {} {{\n  %y = {}\n  return %y\n}}\n",
                                xt, yt, wt, dw),
                    macs});
+  cases.push_back(
+      {kind + "dw+sgd " + shape,
+       fmt::format("func @main(%x: {}, %dy: {}, %w: {}, %r: f32[]) -> {} {{\n  %g = {}\n"
+                   "  %s = broadcast %r {{dims=[], shape=[{},{},{},{}]}}\n"
+                   "  %d = mul %g, %s\n  %y = sub %w, %d\n  return %y\n}}\n",
+                   xt, yt, wt, wt, dw, c.out, per_group, c.kernel_h, c.kernel_w),
+       macs, 2});
 }
 
 /// One product of attention: h heads, contraction of the named dimensions.

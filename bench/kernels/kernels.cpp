@@ -1,10 +1,11 @@
 // The kernels of a training step on this machine, each beside a loop of nothing but FMAs:
 //
-//   bench_kernels [--filter TEXT] [--check] [--target NAME] [--seconds S]
+//   bench_kernels [--filter TEXT] [--check] [--text] [--target NAME] [--seconds S]
 //
 // Every case is compiled by the library's own code generator and timed in process, in turn with the
 // peak; medians over the rounds. Without products, GB/s over all inputs and outputs. --check also
-// compares every result with the definition's, interpreted before it was fused or scheduled.
+// compares every result with the definition's, interpreted before it was fused or scheduled; --text
+// prints the scheduled loops.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include "ir/graph/text.h"
 #include "ir/graph/verifier.h"
 #include "ir/loop/interpreter.h"
+#include "ir/loop/text.h"
 #include "ir/loop/verifier.h"
 #include "passes/lower/lower.h"
 
@@ -29,7 +31,7 @@ namespace {
 
 struct Options {
   std::string filter, target = "native";
-  bool check = false;
+  bool check = false, text = false;
   double seconds = 0.002;
   int rounds = 15;
 };
@@ -83,14 +85,15 @@ double difference(const Literal& a, const Literal& b) {
 class Callable {
  public:
   Callable(const loop::Program& program, const TargetInfo& target,
-           const std::vector<Literal>& inputs)
+           const std::vector<Literal>& inputs, int in_place)
       : code_(program, target) {
     for (const Literal& input : inputs) {
       in_.push_back(allocate(static_cast<int64_t>(input.bytes().size())));
       memcpy(in_.back(), input.bytes().data(), input.bytes().size());
     }
     for (loop::BufferId id : program.entries[0].outputs) {
-      out_.push_back(allocate(program.storage_bytes(id)));
+      out_.push_back(in_place >= 0 ? in_[static_cast<size_t>(in_place)]
+                                   : allocate(program.storage_bytes(id)));
     }
     arena_bytes_ = program.arena_bytes;
     arena_ = allocate(arena_bytes_);
@@ -141,9 +144,10 @@ bool run(const Case& c, const TargetInfo& target, const Options& options) {
   for (const LoopPass& pass : loop_passes()) {
     program = pass.run(program, target);
     loop::verify(program, pass.name);
+    if (options.text && pass.name == "schedule") fmt::print("{}", loop::print(program));
   }
   std::vector<Literal> inputs = random_inputs(program);
-  Callable call(program, target, inputs);
+  Callable call(program, target, inputs, c.in_place);
   std::string verdict;
   bool right = true;
   if (options.check) {
@@ -190,6 +194,8 @@ int main(int argc, char** argv) {
     const auto value = [&] { return std::string(i + 1 < argc ? argv[++i] : ""); };
     if (word == "--check") {
       options.check = true;
+    } else if (word == "--text") {
+      options.text = true;
     } else if (word == "--filter") {
       options.filter = value();
     } else if (word == "--target") {
@@ -197,7 +203,9 @@ int main(int argc, char** argv) {
     } else if (word == "--seconds") {
       options.seconds = std::stod(value());
     } else {
-      fmt::print(stderr, "bench_kernels [--filter TEXT] [--check] [--target NAME] [--seconds S]\n");
+      fmt::print(
+          stderr,
+          "bench_kernels [--filter TEXT] [--check] [--text] [--target NAME] [--seconds S]\n");
       return 2;
     }
   }

@@ -2,16 +2,12 @@
 #include "ir/loop/translate.h"
 
 #include "ir/graph/error.h"
+#include "ir/loop/combine.h"
 #include "ir/loop/integer_fold.h"
 #include "ir/loop/translate_expr.h"
 
 namespace backcast::loop::machine {
 namespace {
-
-Op op_of(Combine combine) {
-  static constexpr Op kOps[] = {Op::add, Op::mul, Op::max, Op::min, Op::bit_and, Op::bit_or};
-  return kOps[static_cast<size_t>(combine)];
-}
 
 class KernelTranslator {
  public:
@@ -145,16 +141,7 @@ class KernelTranslator {
       if (acc.value.type() != acc.type || acc.init.type() != acc.type) {
         exprs_.fail("accumulator " + acc.name + " and its value differ in type");
       }
-      int32_t slot = exprs_.run(acc.value);
-      if (acc.combine != Combine::general) {
-        const int32_t combined = exprs_.new_slots(acc.type.lanes);
-        exprs_.emit({.run = binary_of(op_of(acc.combine), acc.type.scalar),
-                     .to = combined,
-                     .a = exprs_.run(var(acc.name, acc.type)),
-                     .b = slot,
-                     .lanes = acc.type.lanes});
-        slot = combined;
-      }
+      int32_t slot = exprs_.run(combined(acc.combine, var(acc.name, acc.type), acc.value));
       next.push_back(slot);
     }
     // A general value may be another accumulator itself: copies must not see each other.

@@ -31,6 +31,7 @@ Chooser::Plan Chooser::plan(VectorMode mode, const std::string& lane_axis) {
   schedule_.use_fma =
       target_.has_fma && target_.prefers_fma && (scalar_ != Scalar::f64 || target_.has_f64);
   Plan result;
+  choose_reduce_order();
   if (mode == VectorMode::lanes) {
     choose_columns();
     choose_tile_axis();
@@ -133,12 +134,44 @@ bool Chooser::conditional_on(const std::string& axis) const {
 
 // ---- axes ---------------------------------------------------------------------------------------
 
+/// Far steps outside, near ones inside. Reductions over constants keep their order, and so do those
+/// where it matters.
+void Chooser::choose_reduce_order() {
+  bool constants = std::any_of(accesses_.begin(), accesses_.end(),
+                               [](const Access& a) { return a.in_reduction && a.constant; });
+  if (general_ || constants || definition_.reduce_axes.size() < 2 || !vectorizable_types()) return;
+  std::vector<std::pair<int64_t, std::string>> steps;
+  for (const Axis& axis : definition_.reduce_axes) {
+    int64_t longest = 0;
+    for (const Access& a : accesses_) {
+      if (!a.in_reduction) continue;
+      longest = std::max(longest, std::abs(coefficient(a.flat, axis.name).value_or(0)));
+    }
+    steps.emplace_back(-longest, axis.name);
+  }
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [step, name] : steps) schedule_.reduce_order.push_back(name);
+}
+
+std::vector<Axis> Chooser::reduce_axes() const {
+  if (schedule_.reduce_order.empty()) return definition_.reduce_axes;
+  std::vector<Axis> result;
+  for (const std::string& name : schedule_.reduce_order) {
+    for (const Axis& axis : definition_.reduce_axes) {
+      if (axis.name == name) result.push_back(axis);
+    }
+  }
+  return result;
+}
+
 /// Short reduction loops without run-time bounds are unrolled, innermost first.
 void Chooser::choose_unrolled() {
   int64_t steps = 1;
   int64_t budget = target_.vector_bits > 0 ? 4 : 12;
-  for (size_t i = definition_.reduce_axes.size(); i-- > 0;) {
-    const Axis& axis = definition_.reduce_axes[i];
+  const std::vector<Axis> axes = reduce_axes();
+  for (size_t i = axes.size(); i-- > 0;) {
+    const Axis& axis = axes[i];
     std::optional<int64_t> e = static_extent(axis);
     if (!e || steps * *e > budget || (conditional_on(axis.name) && general_)) return;
     // A guarded axis gets run-time bounds and stays a loop.
@@ -154,26 +187,33 @@ bool Chooser::vectorizable_types() const {
   return s == Scalar::f32 || s == Scalar::f64 || s == Scalar::i32;
 }
 
+int32_t Chooser::vector_lanes() const {
+  return target_.vector_lanes(static_cast<int>(byte_size(loop::element_of(scalar_))));
+}
+
 void Chooser::choose_vector_axis() {
   bool vectors = vectorizable_types();
   int64_t best_score = 0;
   for (const Axis& axis : definition_.axes) {
     std::optional<int64_t> e = static_extent(axis);
     if (!e || *e < 2 || conditional_on(axis.name)) continue;
-    int64_t score = 1;
+    int64_t score = 1, constants = 0, rearranged = 0;
     bool fits = true;
     for (const Access& access : accesses_) {
       std::optional<int64_t> c = coefficient(access.flat, axis.name);
       if (access.packable && access.constant && c && *c != 0) {
         score += 8;
+        ++constants;
       } else if (c && *c == 1) {
         score += 4;
       } else if (access.packable && c && *c != 0) {
         score += 3;
-      } else if (!c || *c != 0) {
+        ++rearranged;
+      } else if (!c || (*c != 0 && (access.in_reduction || !is_reduction_))) {
         fits = false;  // a gather: never faster than scalar code
       }
     }
+    fits = fits && rearranged <= 1;
     for (const Expr& flat : outputs_) {
       std::optional<int64_t> c = coefficient(flat, axis.name);
       if (c && *c == 1) {
@@ -184,6 +224,9 @@ void Chooser::choose_vector_axis() {
     }
     if (!fits && vectors) continue;
     if (!fits) score = 1;
+    // Lanes that stay empty outweigh what is contiguous.
+    if (vectors && constants == 0 && *e * 2 <= vector_lanes())
+      score = std::max<int64_t>(score - 4, 1);
     // On scalar targets any axis gives the tile its second side.
     if (!is_reduction_ && !fits) continue;
     if (score > best_score) {
@@ -193,7 +236,7 @@ void Chooser::choose_vector_axis() {
   }
   lanes_ = 1;
   if (vectors && !schedule_.vector_axis.empty()) {
-    lanes_ = target_.vector_lanes(static_cast<int>(byte_size(loop::element_of(scalar_))));
+    lanes_ = vector_lanes();
   }
   if (general_) schedule_.vector_axis.clear();
 }
@@ -286,7 +329,7 @@ void Chooser::choose_packing() {
       packing.outer.push_back(axis.name);
       packing.outer_extents.push_back(extent(axis.name));
     }
-    for (const Axis& axis : definition_.reduce_axes) {
+    for (const Axis& axis : reduce_axes()) {
       packing.reduce.push_back(axis.name);
       packing.reduce_extents.push_back(extent(axis.name));
     }

@@ -119,7 +119,7 @@ double Chooser::lane_cycles(int64_t tile, int64_t columns, int64_t chains) const
 
 void Chooser::choose_lane_sizes() {
   int64_t length = extent(schedule_.lane_axis);
-  lanes_ = target_.vector_lanes(static_cast<int>(byte_size(loop::element_of(scalar_))));
+  lanes_ = vector_lanes();
   schedule_.lanes = static_cast<int32_t>(floor_power(std::min<int64_t>(lanes_, length)));
   schedule_.has_tail = length % schedule_.lanes != 0;
   int64_t max_tile = schedule_.tile_axis.empty() ? 1 : 8, max_columns = 1;
@@ -143,10 +143,12 @@ void Chooser::choose_lane_sizes() {
   }
   if (!schedule_.vector_axis.empty()) schedule_.vector_segments = column_segments(best_columns);
   if (!schedule_.tile_axis.empty()) schedule_.tile_segments = tile_segments(best_tile);
-  for (const Axis& axis : definition_.reduce_axes) {
-    if (axis.name != schedule_.lane_axis) schedule_.reduce_order.push_back(axis.name);
+  std::vector<std::string> order;
+  for (const Axis& axis : reduce_axes()) {
+    if (axis.name != schedule_.lane_axis) order.push_back(axis.name);
   }
-  schedule_.reduce_order.push_back(schedule_.lane_axis);
+  order.push_back(schedule_.lane_axis);
+  schedule_.reduce_order = std::move(order);
 }
 
 // ---- transposition ------------------------------------------------------------------------------
@@ -181,8 +183,7 @@ bool Chooser::choose_transposition() {
     schedule_.vector_axis = axis.name;
     schedule_.tile_axis = schedule_.transposed_axis = partner;
     int64_t fits = std::min(extent(axis.name), extent(partner));
-    int64_t size = floor_power(std::min<int64_t>(
-        fits, target_.vector_lanes(static_cast<int>(byte_size(loop::element_of(scalar_))))));
+    int64_t size = floor_power(std::min<int64_t>(fits, vector_lanes()));
     lanes_ = static_cast<int32_t>(size);
     schedule_.vector_segments = vector_segments(1);
     int64_t full = extent(partner) / size, rest = extent(partner) % size;

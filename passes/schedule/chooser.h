@@ -50,9 +50,12 @@ class Chooser {
   int64_t extent(const std::string& name) const;
   bool conditional_on(const std::string& axis) const;
   bool vectorizable_types() const;
+  int32_t vector_lanes() const;
   bool borders_decidable(const std::string& axis) const;
 
   // Axes
+  void choose_reduce_order();
+  std::vector<loop::Axis> reduce_axes() const;
   void choose_unrolled();
   void choose_vector_axis();
   void choose_columns();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/graph/error.h"
+#include "ir/loop/combine.h"
 #include "ir/loop/visit.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/expansion.h"
@@ -219,7 +220,7 @@ void Expansion::update(const Cell& cell, const Vectorizer& base, const Bindings&
       bool product = acc.combine == Combine::sum && e->kind == ExprKind::binary &&
                      e->op == Op::mul && loop::is_float(e.type().scalar);
       return product && schedule_.use_fma ? loop::fma(e->args[0], e->args[1], old)
-                                          : combine(acc.combine, old, e);
+                                          : loop::combined(acc.combine, old, e);
     };
     if (guard) {
       body.push_back(loop::if_branch(guard, loop::store(target, slot(cell), taken_in(value))));
@@ -256,7 +257,7 @@ void Expansion::combine_lanes(std::vector<Stmt>& body) {
   bool rows = schedule_.row_epilogue && vectors() > 1;
   for (const Accumulator& acc : definition_.accumulators) {
     const Combining combining = [&](const Expr& a, const Expr& b) {
-      return combine(acc.combine, a, b);
+      return loop::combined(acc.combine, a, b);
     };
     totals_.emplace_back();
     for (int64_t m = 0; m < tile_size(); ++m) {

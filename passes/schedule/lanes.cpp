@@ -4,9 +4,7 @@
 
 namespace backcast {
 
-using loop::Combine;
 using loop::Expr;
-using loop::Op;
 
 namespace {
 
@@ -69,26 +67,6 @@ std::vector<Expr> transpose_lanes(std::vector<Expr> values, const Naming& name) 
     }
   }
   return values;
-}
-
-Expr combine(Combine kind, const Expr& old, const Expr& value) {
-  switch (kind) {
-    case Combine::sum:
-      return loop::binary(Op::add, old, value);
-    case Combine::prod:
-      return loop::binary(Op::mul, old, value);
-    case Combine::max:
-      return loop::binary(Op::max, old, value);
-    case Combine::min:
-      return loop::binary(Op::min, old, value);
-    case Combine::bit_and:
-      return loop::binary(Op::bit_and, old, value);
-    case Combine::bit_or:
-      return loop::binary(Op::bit_or, old, value);
-    case Combine::general:
-      return value;
-  }
-  __builtin_unreachable();
 }
 
 }  // namespace backcast

@@ -22,7 +22,4 @@ loop::Expr across_lanes(std::vector<loop::Expr> values, const Combining& combine
 ///   Requires: as many values as lanes, a power of two.
 std::vector<loop::Expr> transpose_lanes(std::vector<loop::Expr> values, const Naming& name);
 
-/// How an accumulator takes a value in; without the fused forms.
-loop::Expr combine(loop::Combine kind, const loop::Expr& old, const loop::Expr& value);
-
 }  // namespace backcast
