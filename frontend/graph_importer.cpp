@@ -32,6 +32,23 @@ void prune(Module& module) {
   module.functions["main"] = std::move(main);
 }
 
+/// Whether any node, also of functions and of graphs in attributes, is a Dropout.
+bool uses_dropout(const OnnxModel& model) {
+  std::vector<const std::vector<OnnxNode>*> todo = {&model.graph.nodes};
+  for (const OnnxFunction& function : model.functions) todo.push_back(&function.nodes);
+  while (!todo.empty()) {
+    const std::vector<OnnxNode>& nodes = *todo.back();
+    todo.pop_back();
+    for (const OnnxNode& node : nodes) {
+      if (node.op_type == "Dropout") return true;
+      for (const OnnxAttribute& attribute : node.attributes) {
+        if (attribute.g) todo.push_back(&attribute.g->nodes);
+      }
+    }
+  }
+  return false;
+}
+
 /// The node with references to the calling node's attributes replaced.
 OnnxNode with_attributes(const OnnxNode& node, const OnnxNode& caller) {
   OnnxNode result = node;
@@ -58,7 +75,10 @@ GraphImporter::GraphImporter(const OnnxModel& model, std::filesystem::path model
       model_dir_(std::move(model_dir)),
       symbols_(model.graph.inputs, options),
       builder_(result_.module, "main"),
-      known_(builder_) {}
+      known_(builder_) {
+  training_.mode = options.mode;
+  training_.builder = &builder_;
+}
 
 void GraphImporter::complain(const std::string& message) {
   if (complaints_.size() < kMaxComplaints) complaints_.push_back(message);
@@ -265,7 +285,8 @@ std::vector<ValueId> GraphImporter::apply_rule(const OnnxNode& node, const Loc& 
                           known_,
                           [&](const std::string& name) { return declared_shape(scope, name); },
                           [&](const OnnxTensor& tensor) { return to_literal(tensor, model_dir_); },
-                          composites_};
+                          composites_,
+                          training_};
   NodeContext context(services, node, loc, opset->second, inputs);
   builder_.set_loc(loc);
   rule->import(context);
@@ -397,16 +418,41 @@ void GraphImporter::import_nodes(const std::vector<OnnxNode>& nodes, Scope& scop
   }
 }
 
-void GraphImporter::list_parameters() {
-  std::set<std::string> statistics;
+void GraphImporter::add_generator() {
+  if (training_.mode != ImportMode::training || !uses_dropout(model_)) return;
+  std::set<std::string> taken;
+  for (const OnnxValueInfo& input : model_.graph.inputs) taken.insert(input.name);
+  for (const OnnxTensor& tensor : model_.graph.initializers) taken.insert(tensor.name);
   for (const OnnxNode& node : model_.graph.nodes) {
-    if (node.op_type != "BatchNormalization" || node.inputs.size() < 5) continue;
-    statistics.insert({node.inputs[3], node.inputs[4]});
+    taken.insert(node.outputs.begin(), node.outputs.end());
   }
+  const auto fresh = [&](std::string name) {
+    while (!taken.insert(name).second) name += "_";
+    return name;
+  };
+  result_.generator = fresh("generator");
+  result_.step = fresh("step");
+  builder_.set_loc({result_.generator, "input", Origin::made});
+  training_.generator = builder_.parameter(result_.generator, TensorType{ElementType::u32, {2}});
+  builder_.set_loc({result_.step, "input", Origin::made});
+  training_.step = builder_.parameter(result_.step, TensorType{ElementType::i32, {}});
+}
+
+void GraphImporter::add_statistics(std::vector<ValueId>& results, std::vector<std::string>& names) {
+  for (const std::string& name : result_.running_statistics) {
+    const ValueId now = training_.statistics.at(name);
+    if (!now.valid()) continue;
+    result_.updated_statistics.push_back(name);
+    results.push_back(now);
+    names.push_back(name);
+  }
+}
+
+void GraphImporter::list_parameters() {
   for (const OnnxTensor& tensor : model_.graph.initializers) {
     const std::optional<ElementType> element = element_type_of(tensor.data_type);
     if (!element || !is_float(*element)) continue;
-    const bool statistic = statistics.count(tensor.name) > 0;
+    const bool statistic = training_.statistics.count(tensor.name) > 0;
     (statistic ? result_.running_statistics : result_.parameter_names).push_back(tensor.name);
   }
 }
@@ -433,11 +479,13 @@ ImportedModel GraphImporter::finish(Scope& scope) {
     throw CompileError(all);
   }
   builder_.set_loc({"outputs", "", Origin::made});
+  list_parameters();
+  std::vector<std::string> names = result_.output_names;
+  add_statistics(results, names);
   const ValueId result = results.size() == 1 ? results[0] : builder_.emit(ops::tuple, results);
-  result_.module.functions["main"] = builder_.finish(result, result_.output_names);
+  result_.module.functions["main"] = builder_.finish(result, names);
   prune(result_.module);
   result_.name = model_.graph.name;
-  list_parameters();
   result_.notes = symbols_.notes();
   return std::move(result_);
 }
@@ -448,6 +496,7 @@ ImportedModel GraphImporter::run() {
   scope.opsets = model_.opsets;
   scope.opsets.try_emplace("", 1);
   add_inputs(scope);
+  add_generator();
   add_initializers(model_.graph, scope);
   declare_types(model_.graph, scope);
   import_nodes(model_.graph.nodes, scope);

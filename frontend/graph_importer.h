@@ -64,7 +64,10 @@ class GraphImporter {
   const OnnxFunction* find_function(const OnnxNode& node) const;
   [[noreturn]] void undefined(const std::string& name, const Loc& loc) const;
 
+  /// Declares what random numbers are made of, when training drops something.
+  void add_generator();
   void list_parameters();
+  void add_statistics(std::vector<ValueId>& results, std::vector<std::string>& names);
   ImportedModel finish(Scope& scope);
 
   const OnnxModel& model_;
@@ -74,6 +77,7 @@ class GraphImporter {
   Builder builder_;
   IndexValues known_;
   std::map<std::string, std::string> composites_;
+  TrainingImport training_;
   std::set<std::string> input_names_;
   std::vector<std::string> complaints_;
   int64_t imported_nodes_ = 0;

@@ -11,7 +11,15 @@
 
 namespace backcast {
 
+/// What nodes mean that behave differently in training (BatchNormalization, Dropout).
+enum class ImportMode {
+  as_written,  // what their attribute or input training_mode says
+  inference,   // running statistics, nothing dropped
+  training     // statistics of the batch, which update the running ones; dropout
+};
+
 struct ImportOptions {
+  ImportMode mode = ImportMode::as_written;
   /// Values of symbolic dimensions by name: {8, 8} binds one to 8, {1, 8} keeps it symbolic within
   /// that range. A dimension that is not named here is 1, with a note.
   std::map<std::string, DimRange> dims;
@@ -30,6 +38,12 @@ struct ImportedModel {
   /// The floating-point initializers of the graph in the file's order, as the constants' locations
   /// name them. Those that BatchNormalization keeps as running statistics are listed apart.
   std::vector<std::string> parameter_names, running_statistics;
+  /// Of ImportMode::training. `main` gives the new values of `updated_statistics` after the
+  /// outputs, as results of the initializers' names. Where something is dropped, it has two
+  /// parameters more: the key of the random generator, u32[2], and the i32 number of the step.
+  /// Empty: it has not.
+  std::vector<std::string> updated_statistics;
+  std::string generator, step;
   /// What the user should know: dimensions that were chosen for them, ignored declarations.
   std::vector<std::string> notes;
 };

@@ -157,6 +157,12 @@ std::optional<Shape> NodeContext::declared(size_t k) const {
   return services_.declared_shape(node_.outputs[k]);
 }
 
+std::string NodeContext::initializer(size_t i) const {
+  const Node& node = e.builder().node(input(i));
+  const bool is_one = node.op == &ops::constant && node.loc.op_type == "initializer";
+  return is_one ? node.loc.node : "";
+}
+
 ValueId NodeContext::composite(
     const std::string& name, const std::string& variant, const std::vector<ValueId>& operands,
     const std::function<ValueId(Emitter&, const std::vector<ValueId>&)>& body) {

@@ -3,15 +3,29 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "frontend/emitter.h"
+#include "frontend/import.h"
 #include "frontend/index_values.h"
 #include "frontend/onnx_model.h"
 
 namespace backcast {
+
+/// What rules tell about training, and what they need for it.
+struct TrainingImport {
+  ImportMode mode = ImportMode::as_written;
+  /// The random generator's key and the number of the step, values of `builder`; valid where
+  /// something may be dropped.
+  ValueId generator, step;
+  const Builder* builder = nullptr;
+  int64_t dropouts = 0;
+  /// Initializers that are running statistics, and in training their new values.
+  std::map<std::string, ValueId> statistics;
+};
 
 /// What the graph importer offers to every node.
 struct ImportServices {
@@ -24,6 +38,7 @@ struct ImportServices {
   std::function<Literal(const OnnxTensor&)> literal;
   /// Names of composite bodies by signature.
   std::map<std::string, std::string>& composites;
+  TrainingImport& training;
 };
 
 class NodeContext {
@@ -90,6 +105,10 @@ class NodeContext {
   const std::vector<ValueId>& outputs() const { return outputs_; }
   /// The shape that the file declares for output k, all extents known.
   std::optional<Shape> declared(size_t k) const;
+
+  TrainingImport& training() { return services_.training; }
+  /// The initializer that input i is, also by way of Identity nodes; empty when it is none.
+  std::string initializer(size_t i) const;
 
   /// Applies a function made of core operators that lowering may recognise by `name`. `variant`
   /// tells apart bodies of one name on equal operand types.

@@ -56,6 +56,8 @@ std::span<const OperatorRule> slicing_rules();
 std::span<const OperatorRule> creation_rules();
 std::span<const OperatorRule> indexing_rules();
 std::span<const OperatorRule> loss_rules();
+std::span<const OperatorRule> training_rules();
+std::span<const OperatorRule> dropout_rules();
 std::span<const OperatorRule> quantization_rules();
 std::span<const OperatorRule> attention_rules();
 std::span<const OperatorRule> resample_rules();

@@ -36,7 +36,7 @@ class SymbolTable {
 
   const ImportOptions& options_;
   bool batch_seen_ = false;
-  std::string batch_name_;  // the symbol that ImportOptions::batch binds
+  std::string batch_name_;              // the symbol that ImportOptions::batch binds
   std::set<std::string> plain_names_;   // dim_params that are valid names
   std::map<std::string, Dim> bound_;    // by name
   std::map<std::string, Dim> by_text_;  // by dim_param as written

@@ -1,5 +1,5 @@
-// Normalisations. BatchNormalization has the form that its node asks for: with the running
-// statistics, or with the batch's own and updated running statistics as further outputs.
+// Normalisations. BatchNormalization has the form that its node or the import asks for: with the
+// running statistics, or with the batch's own and updated running statistics as further outputs.
 #include "frontend/operators.h"
 #include "frontend/rules/families.h"
 #include "ir/graph/error.h"
@@ -25,6 +25,18 @@ ValueId per_channel(Emitter& e, ValueId vector, ValueId x) {
   return e.broadcast_in(vector, e.shape(x), {1});
 }
 
+/// Notes that input i holds a running statistic, and its new value in training.
+void keep_statistic(NodeContext& n, size_t i, ValueId now) {
+  const std::string name = n.initializer(i);
+  if (name.empty()) return;
+  const bool is_new = n.training().statistics.emplace(name, now).second;
+  if (is_new || !now.valid()) return;
+  n.fail(
+      fmt::format("input {} (\"{}\") is the running statistic of another node too; in training "
+                  "every node needs an initializer of its own",
+                  i, name));
+}
+
 /// With the batch's mean and variance (of the population); outputs 1 and 2 are the new running
 /// statistics, old * momentum + batch * (1 - momentum).
 void batch_normalization_in_training(NodeContext& n, ElementType compute) {
@@ -46,8 +58,14 @@ void batch_normalization_in_training(NodeContext& n, ElementType compute) {
     const ValueId now = n.e.add(n.e.mul(old, momentum), n.e.mul(batch, 1 - momentum));
     return n.e.cast(now, n.element(input));
   };
-  if (n.wants(1)) n.set(1, running(3, mean));
-  if (n.wants(2)) n.set(2, running(4, variance));
+  const bool keeps = n.training().mode == ImportMode::training;
+  const ValueId batch[] = {mean, variance};
+  for (size_t k = 0; k < 2; ++k) {
+    const bool wanted = keeps || n.wants(1 + k);
+    const ValueId now = wanted ? running(3 + k, batch[k]) : ValueId();
+    if (n.wants(1 + k)) n.set(1 + k, now);
+    keep_statistic(n, 3 + k, keeps ? now : ValueId());
+  }
 }
 
 /// Scale and shift are computed per channel first, so that they fold into one multiply-add.
@@ -56,13 +74,21 @@ void batch_normalization(NodeContext& n) {
   if (n.attr_int("spatial", 1) != 1) n.fail("attribute \"spatial\" has to be 1");
   const ElementType element = n.element(0);
   const ElementType compute = element == ElementType::f64 ? element : n.element(4);
-  if (n.attr_int("training_mode", 0) != 0) return batch_normalization_in_training(n, compute);
+  const ImportMode mode = n.training().mode;
+  const bool written = n.attr_int("training_mode", 0) != 0;
+  if (mode == ImportMode::training || (mode == ImportMode::as_written && written)) {
+    return batch_normalization_in_training(n, compute);
+  }
   const auto in = [&](size_t i) { return n.e.cast(n.input(i), compute); };
   const ValueId scale = n.e.mul(in(1), inverse_root(n.e, in(4), n.attr_float("epsilon", 1e-5f)));
   const ValueId shift = n.e.sub(in(2), n.e.mul(in(3), scale));
   const ValueId x = in(0);
   const ValueId y = n.e.add(n.e.mul(x, per_channel(n.e, scale, x)), per_channel(n.e, shift, x));
   n.result(n.e.cast(y, element));
+  for (size_t k = 0; k < 2; ++k) {
+    keep_statistic(n, 3 + k, ValueId());
+    if (n.wants(1 + k) && written) n.set(1 + k, n.input(3 + k));
+  }
 }
 
 struct Standardised {

@@ -274,22 +274,6 @@ void shape(NodeContext& n) {
 
 void size(NodeContext& n) { n.result(n.e.dimension(n.type(0).element_count())); }
 
-/// Inference: the input itself, and a mask of ones.
-void dropout(NodeContext& n) {
-  if (n.has(2)) {
-    const std::optional<double> training = n.known_number(2);
-    const std::optional<double> ratio = n.has(1) ? n.known_number(1) : std::optional<double>(0.5);
-    const bool drops_nothing = ratio && *ratio == 0;
-    if (!(training && *training == 0) && !drops_nothing) {
-      n.fail(
-          "input 2, training_mode, has to be the constant false; export the model for inference");
-    }
-  }
-  n.result(n.input(0));
-  const ElementType mask = n.opset() < 10 ? n.element(0) : ElementType::boolean;
-  if (n.wants(1)) n.set(1, n.e.filled({mask, n.shape(0)}, 1));
-}
-
 constexpr int64_t kNew = kNewestOpset;
 
 const OperatorRule kRules[] = {
@@ -312,8 +296,6 @@ const OperatorRule kRules[] = {
     {"Shape", 7, 14, 1, 1, shape},
     {"Shape", 15, kNew, 1, 1, shape, "start:i end:i"},
     {"Size", 7, kNew, 1, 1, size},
-    {"Dropout", 7, 11, 1, 1, dropout, "ratio:f"},
-    {"Dropout", 12, kNew, 1, 3, dropout, "seed:i"},
 };
 
 }  // namespace
