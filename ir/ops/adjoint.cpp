@@ -5,9 +5,10 @@
 namespace backcast {
 
 ValueId emit_zeros(Builder& builder, const TensorType& type) {
+  const Shape shape = type.shape;  // a copy: emitting moves the nodes that hold the types
   const ValueId zero = builder.scalar(type.element, 0);
-  if (type.shape.empty()) return zero;
-  return builder.emit(ops::broadcast, {zero}, BroadcastAttrs{type.shape, {}});
+  if (shape.empty()) return zero;
+  return builder.emit(ops::broadcast, {zero}, BroadcastAttrs{shape, {}});
 }
 
 ValueId materialize(Builder& builder, const Adjoint& adjoint, const Type& type) {

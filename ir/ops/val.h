@@ -19,10 +19,11 @@ class Val {
   operator ValueId() const { return id_; }  // NOLINT: a Val is a value with its builder
   operator Adjoint() const { return id_; }  // NOLINT
   Builder& builder() const { return *builder_; }
-  const TensorType& type() const { return builder_->tensor_type(id_); }
-  const Shape& shape() const { return type().shape; }
-  ElementType element() const { return type().element; }
-  int64_t rank() const { return type().rank(); }
+  // By value: emitting moves the nodes that hold the types.
+  TensorType type() const { return builder_->tensor_type(id_); }
+  Shape shape() const { return builder_->tensor_type(id_).shape; }
+  ElementType element() const { return builder_->tensor_type(id_).element; }
+  int64_t rank() const { return builder_->tensor_type(id_).rank(); }
 
   /// A number in this value's type and shape.
   Val like(double number) const;
