@@ -16,6 +16,7 @@
 #include "passes/graph/simplify.h"
 #include "passes/lower/fuse.h"
 #include "passes/lower/lower.h"
+#include "passes/lower/place_copies.h"
 #include "passes/plan/plan_memory.h"
 #include "passes/plan/update_in_place.h"
 #include "passes/schedule/drop_unused.h"
@@ -27,6 +28,9 @@ namespace {
 loop::Program fuse_pass(const loop::Program& program, const TargetInfo&) { return fuse(program); }
 loop::Program share_pass(const loop::Program& program, const TargetInfo&) {
   return share_kernels(program);
+}
+loop::Program place_pass(const loop::Program& program, const TargetInfo&) {
+  return place_copies(program);
 }
 loop::Program drop_pass(const loop::Program& program, const TargetInfo&) {
   return drop_unused(program);
@@ -57,6 +61,8 @@ const std::vector<LoopPass>& loop_passes() {
   static const std::vector<LoopPass> passes{
       // Definitions swallow their producers and epilogues: what is left are the kernels.
       {"fuse", fuse_pass},
+      // Loops and branches compute their results in place.
+      {"place_copies", place_pass},
       // Register tiles, vectors, packed constants.
       {"schedule", schedule},
       // The originals of packed constants.

@@ -61,14 +61,16 @@ bool equal_buffers(const Buffer& a, const Buffer& b) {
          a.role == b.role && a.slice_axis == b.slice_axis && a.slice_start == b.slice_start;
 }
 
+bool equal_steps(const Step& a, const Step& b) {
+  return a.kind == b.kind && a.kernel == b.kernel && a.buffers == b.buffers && a.sizes == b.sizes &&
+         a.loc == b.loc && a.symbol == b.symbol && a.count == b.count && a.reverse == b.reverse &&
+         all_equal(a.body, b.body, equal_steps) && all_equal(a.otherwise, b.otherwise, equal_steps);
+}
+
 bool equal_entries(const EntryPoint& a, const EntryPoint& b) {
   return a.name == b.name && a.inputs == b.inputs && a.outputs == b.outputs &&
          a.ranges == b.ranges && a.optional_outputs == b.optional_outputs &&
-         a.required_count == b.required_count &&
-         all_equal(a.steps, b.steps, [](const Step& x, const Step& y) {
-           return x.kind == y.kind && x.kernel == y.kernel && x.buffers == y.buffers &&
-                  x.sizes == y.sizes && x.loc == y.loc;
-         });
+         a.required_count == b.required_count && all_equal(a.steps, b.steps, equal_steps);
 }
 
 template <class Map, class F>

@@ -1,6 +1,7 @@
 // Programs run on the machine: symbols from the inputs' shapes, memory as planned, steps in order.
 #include "ir/loop/interpreter.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -115,9 +116,25 @@ class Run {
           if (!std::isfinite(value_of(step.buffers.at(0)).as_double(0))) return false;
           break;
         case StepKind::loop:
+          if (!loop(step)) return false;
+          break;
         case StepKind::branch:
-          BC_CHECK(false, "a step of a kind that is not run");
+          if (!steps(is_true(step.buffers.at(0)) ? step.body : step.otherwise)) return false;
+          break;
       }
+    }
+    return true;
+  }
+
+  bool is_true(BufferId id) { return value_of(id).as_int(0) != 0; }
+
+  bool loop(const Step& step) {
+    int64_t trips = step.count.evaluate(symbols_);
+    if (step.buffers.at(0) >= 0) trips = std::min(trips, value_of(step.buffers[0]).as_int(0));
+    for (int64_t trip = 0; trip < trips; ++trip) {
+      if (step.buffers.at(1) >= 0 && !is_true(step.buffers[1])) break;
+      symbols_[step.symbol] = step.reverse ? trips - 1 - trip : trip;
+      if (!steps(step.body)) return false;
     }
     return true;
   }

@@ -10,6 +10,7 @@ namespace {
 
 // Beyond these a text is damaged or hostile.
 constexpr int64_t kMaxInline = 1 << 16;
+constexpr int kMaxStepDepth = 64;
 
 uint64_t read_u64(std::string_view bytes, size_t at) {
   uint64_t value = 0;
@@ -270,8 +271,7 @@ class ProgramParser {
     in_.expect("->");
     entry.outputs = buffer_ids();
     conditions(entry);
-    in_.expect("{");
-    while (!in_.accept("}")) entry.steps.push_back(step());
+    entry.steps = steps(0);
     return entry;
   }
 
@@ -291,9 +291,42 @@ class ProgramParser {
     }
   }
 
-  Step step() {
+  std::vector<Step> steps(int depth) {
+    if (depth > kMaxStepDepth) in_.fail(in_.peek(), "steps are nested too deeply");
+    std::vector<Step> list;
+    in_.expect("{");
+    while (!in_.accept("}")) list.push_back(step(depth));
+    return list;
+  }
+
+  Step loop(int depth) {
     Step step;
-    switch (kernels_.one_of({"call", "copy", "check_finite"})) {
+    step.kind = StepKind::loop;
+    step.symbol = in_.name();
+    in_.expect("in");
+    step.count = in_.dimension();
+    step.buffers = {-1, -1};
+    if (in_.accept("trips")) step.buffers[0] = buffer_id();
+    if (in_.accept("while")) step.buffers[1] = buffer_id();
+    step.reverse = in_.accept("reverse");
+    if (in_.accept("loc")) step.loc = in_.loc();
+    step.body = steps(depth + 1);
+    return step;
+  }
+
+  Step branch(int depth) {
+    Step step;
+    step.kind = StepKind::branch;
+    step.buffers = {buffer_id()};
+    if (in_.accept("loc")) step.loc = in_.loc();
+    step.body = steps(depth + 1);
+    if (in_.accept("else")) step.otherwise = steps(depth + 1);
+    return step;
+  }
+
+  Step step(int depth) {
+    Step step;
+    switch (kernels_.one_of({"call", "copy", "loop", "branch", "check_finite"})) {
       case 0:
         in_.expect("@");
         step.kernel = in_.name();
@@ -305,6 +338,10 @@ class ProgramParser {
         in_.expect(",");
         step.buffers.push_back(buffer_id());
         break;
+      case 2:
+        return loop(depth);
+      case 3:
+        return branch(depth);
       default:
         step.kind = StepKind::check_finite;
         step.buffers.push_back(buffer_id());

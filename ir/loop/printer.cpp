@@ -190,23 +190,54 @@ std::string conditions_text(const Program& program, const EntryPoint& entry) {
   return text;
 }
 
-std::string entry_text(const Program& program, const EntryPoint& entry) {
-  const auto names = [&](const std::vector<BufferId>& ids) {
-    return joined(ids, [&](BufferId id) { return "%" + name_text(program.buffer(id).name); });
-  };
-  std::string text = "entry @" + name_text(entry.name) + "(" + names(entry.inputs) + ") -> (" +
-                     names(entry.outputs) + ")" + conditions_text(program, entry) + " {\n";
-  for (const Step& step : entry.steps) {
-    if (step.kind == StepKind::copy) {
-      text += "  copy " + names(step.buffers);
-    } else if (step.kind == StepKind::check_finite) {
-      text += "  check_finite " + names(step.buffers);
-    } else {
-      text += "  call @" + name_text(step.kernel) + "(" + names(step.buffers) + ")";
+std::string names_text(const Program& program, const std::vector<BufferId>& ids) {
+  return joined(ids, [&](BufferId id) { return "%" + name_text(program.buffer(id).name); });
+}
+
+/// What stands before the steps that a loop or a branch holds.
+std::string head_text(const Program& program, const Step& step) {
+  const auto name = [&](size_t i) { return names_text(program, {step.buffers[i]}); };
+  if (step.kind == StepKind::branch) return "branch " + name(0);
+  std::string text = "loop " + name_text(step.symbol) + " in " + step.count.to_string();
+  if (step.buffers[0] >= 0) text += " trips " + name(0);
+  if (step.buffers[1] >= 0) text += " while " + name(1);
+  return text + (step.reverse ? " reverse" : "");
+}
+
+std::string steps_text(const Program& program, const std::vector<Step>& steps, int indent) {
+  std::string text;
+  for (const Step& step : steps) {
+    text += indentation(indent);
+    switch (step.kind) {
+      case StepKind::call:
+        text += "call @" + name_text(step.kernel) + "(" + names_text(program, step.buffers) + ")";
+        break;
+      case StepKind::copy:
+        text += "copy " + names_text(program, step.buffers);
+        break;
+      case StepKind::check_finite:
+        text += "check_finite " + names_text(program, step.buffers);
+        break;
+      case StepKind::loop:
+      case StepKind::branch:
+        text += head_text(program, step) + loc_text(step.loc) + " {\n" +
+                steps_text(program, step.body, indent + 2) + indentation(indent) + "}";
+        if (step.otherwise.empty()) break;
+        text += " else {\n" + steps_text(program, step.otherwise, indent + 2) +
+                indentation(indent) + "}";
     }
     if (!step.sizes.empty()) text += " sizes(" + dims_text(step.sizes) + ")";
-    text += loc_text(step.loc) + "\n";
+    const bool is_nest = step.kind == StepKind::loop || step.kind == StepKind::branch;
+    text += (is_nest ? "" : loc_text(step.loc)) + "\n";
   }
+  return text;
+}
+
+std::string entry_text(const Program& program, const EntryPoint& entry) {
+  std::string text = "entry @" + name_text(entry.name) + "(" + names_text(program, entry.inputs) +
+                     ") -> (" + names_text(program, entry.outputs) + ")" +
+                     conditions_text(program, entry) + " {\n";
+  text += steps_text(program, entry.steps, 2);
   return text + "}\n";
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/graph/error.h"
+#include "ir/loop/liveness.h"
 #include "ir/loop/verify_kernel.h"
 #include "ir/loop/verify_state.h"
 
@@ -27,6 +28,7 @@ class ProgramChecker {
 
   void run() {
     check_buffers();
+    loop_symbols_ = loop_symbols(program_);
     for (const auto& [name, function] : program_.functions) {
       if (function.name != name) fail("function " + function.name + " is listed as " + name);
       verify_function(function, program_.functions, after_);
@@ -88,22 +90,76 @@ class ProgramChecker {
     }
   }
 
-  void check_entry(const EntryPoint& entry) const {
+  void check_entry(const EntryPoint& entry) {
     for (const std::vector<BufferId>* list : {&entry.inputs, &entry.outputs}) {
       for (const BufferId id : *list) {
         if (!is_buffer(id)) fail("entry " + entry.name + " names no buffer");
       }
     }
-    for (const Step& step : entry.steps) {
+    std::set<std::string> bound;
+    check_steps(entry, entry.steps, bound);
+  }
+
+  /// `bound`: the symbols of the loops around.
+  void check_steps(const EntryPoint& entry, const std::vector<Step>& steps,
+                   std::set<std::string>& bound) {
+    for (const Step& step : steps) {
       for (const BufferId id : step.buffers) {
-        if (!is_buffer(id)) fail("a step of " + entry.name + " names no buffer");
+        const bool absent = id == -1 && step.kind == StepKind::loop;
+        if (!is_buffer(id) && !absent) fail("a step of " + entry.name + " names no buffer");
+        if (!absent) check_bound(id, bound);
       }
-      if (step.kind == StepKind::copy) {
-        check_copy(step);
-      } else if (step.kind == StepKind::call) {
-        check_call(step);
+      if (step.kind == StepKind::copy) check_copy(step);
+      if (step.kind == StepKind::call) check_call(step);
+      if (step.kind == StepKind::loop) check_loop(step);
+      if (step.kind == StepKind::branch) {
+        if (step.buffers.size() != 1) fail("a branch needs one condition");
+        check_scalar(step.buffers[0], ElementType::boolean, "the condition of a branch");
+      }
+      if (step.kind != StepKind::loop) {
+        check_steps(entry, step.body, bound);
+        check_steps(entry, step.otherwise, bound);
+        continue;
+      }
+      if (!bound.insert(step.symbol).second) fail("loops in one another bind " + step.symbol);
+      check_steps(entry, step.body, bound);
+      bound.erase(step.symbol);
+    }
+  }
+
+  /// A view that moves with a loop is used inside of this loop only.
+  void check_bound(BufferId id, const std::set<std::string>& bound) {
+    if (loop_symbols_.empty()) return;
+    for (; buffer(id).view_of >= 0; id = buffer(id).view_of) {
+      std::set<std::string> symbols;
+      buffer(id).view_offset.collect_symbols(symbols);
+      for (const std::string& symbol : symbols) {
+        if (loop_symbols_.contains(symbol) && !bound.contains(symbol)) {
+          fail("view " + buffer(id).name + " is used outside of the loop over " + symbol);
+        }
       }
     }
+  }
+
+  void check_scalar(BufferId id, ElementType element, const std::string& what) const {
+    const Buffer& b = buffer(id);
+    if (b.element != element || !(count_of(b.shape) == Dim(1))) {
+      fail(fmt::format("{} is {}, which is no scalar of {}", what, b.name, name_of(element)));
+    }
+  }
+
+  void check_loop(const Step& step) const {
+    if (step.buffers.size() != 2) fail("a loop needs its number of trips and its condition");
+    if (step.buffers[0] >= 0) check_scalar(step.buffers[0], ElementType::i64, "a number of trips");
+    if (step.buffers[1] >= 0) {
+      check_scalar(step.buffers[1], ElementType::boolean, "the condition of a loop");
+    }
+    const auto range = program_.symbols.find(step.symbol);
+    const int64_t most = step.count.range(program_.symbols).max;
+    if (range == program_.symbols.end() || range->second.min > 0 || range->second.max < most - 1) {
+      fail("the range of " + step.symbol + " is not that of its loop");
+    }
+    if (step.reverse && step.buffers[1] >= 0) fail("a loop in reverse cannot have a condition");
   }
 
   void check_written(BufferId id, const std::string& by) const {
@@ -163,36 +219,24 @@ class ProgramChecker {
   };
 
   std::vector<Placed> placed_buffers(const EntryPoint& entry) const {
-    std::map<BufferId, Placed> placed;
-    const auto use = [&](BufferId id, int64_t at) {
-      const BufferId owner = program_.owner(id);
-      const Buffer& b = buffer(owner);
-      if (b.kind != BufferClass::arena || b.offset < 0) return;
-      Placed& p = placed[owner];
-      p.id = owner;
-      p.first = std::min(p.first, at);
-      p.last = std::max(p.last, at);
-      p.begin = b.offset;
-      p.end = b.offset + program_.storage_bytes(owner);
-    };
-    const int64_t steps = static_cast<int64_t>(entry.steps.size());
-    for (const BufferId id : entry.inputs) use(id, -1);
-    for (int64_t s = 0; s < steps; ++s) {
-      for (const BufferId id : entry.steps[static_cast<size_t>(s)].buffers) use(id, s);
-    }
-    for (const BufferId id : entry.outputs) use(id, steps);
+    const std::vector<LiveRange> ranges = live_ranges(program_, entry);
     std::vector<Placed> result;
-    for (const auto& [id, p] : placed) result.push_back(p);
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      const Buffer& b = program_.buffers[i];
+      const bool used = ranges[i].first <= ranges[i].last;
+      if (!used || b.kind != BufferClass::arena || b.offset < 0) continue;
+      const BufferId id = static_cast<BufferId>(i);
+      result.push_back(
+          {id, ranges[i].first, ranges[i].last, b.offset, b.offset + program_.storage_bytes(id)});
+    }
     return result;
   }
 
   /// Whether `heir` begins where `old` ends, in a step whose kernel lets it take over the storage.
-  bool takes_over(const EntryPoint& entry, const Placed& old, const Placed& heir) const {
-    if (old.last != heir.first || old.begin != heir.begin || heir.first < 0 ||
-        heir.first >= static_cast<int64_t>(entry.steps.size())) {
-      return false;
-    }
-    const Step& step = entry.steps[static_cast<size_t>(heir.first)];
+  bool takes_over(const std::vector<const Step*>& steps, const Placed& old,
+                  const Placed& heir) const {
+    if (old.last != heir.first || old.begin != heir.begin) return false;
+    const Step& step = *steps[static_cast<size_t>(heir.first)];
     if (step.kind != StepKind::call) return false;
     const Kernel& kernel = program_.kernels.at(step.kernel);
     const auto param_of = [&](const std::string& name) {
@@ -213,6 +257,7 @@ class ProgramChecker {
 
   void check_plan(const EntryPoint& entry) const {
     const std::vector<Placed> placed = placed_buffers(entry);
+    const std::vector<const Step*> steps = flat_steps(entry.steps);
     for (const Placed& p : placed) {
       const Buffer& b = buffer(p.id);
       if (p.end > program_.arena_bytes) fail("buffer " + b.name + " lies outside of the arena");
@@ -225,7 +270,7 @@ class ProgramChecker {
         const Placed& b = placed[k];
         const bool together = a.first <= b.last && b.first <= a.last;
         const bool overlap = a.begin < b.end && b.begin < a.end;
-        if (!together || !overlap || takes_over(entry, a, b) || takes_over(entry, b, a)) continue;
+        if (!together || !overlap || takes_over(steps, a, b) || takes_over(steps, b, a)) continue;
         fail(fmt::format("entry {}: buffers {} and {} share bytes while both live", entry.name,
                          buffer(a.id).name, buffer(b.id).name));
       }
@@ -234,6 +279,7 @@ class ProgramChecker {
 
   const Program& program_;
   std::string_view after_;
+  std::set<std::string> loop_symbols_;
 };
 
 }  // namespace

@@ -58,12 +58,20 @@ Function inline_function(const Module& module, const Function& function) {
 }  // namespace
 
 Module inline_calls(const Module& module) {
-  Module result;
-  result.symbols = module.symbols;
-  result.states = module.states;
-  result.entries = module.entries;
-  for (const Entry& entry : entries_of(module)) {
-    result.functions[entry.function] = inline_function(module, module.function(entry.function));
+  Module result = module;
+  result.functions.clear();
+  std::vector<std::string> wanted;
+  for (const Entry& entry : entries_of(module)) wanted.push_back(entry.function);
+  while (!wanted.empty()) {
+    const std::string name = wanted.back();
+    wanted.pop_back();
+    if (result.functions.contains(name)) continue;
+    Function function = inline_function(module, module.function(name));
+    // What is named still are the bodies of loops and branches.
+    for (const Node& node : function.nodes) {
+      for (const std::string& body : called_functions(node)) wanted.push_back(body);
+    }
+    result.functions.emplace(name, std::move(function));
   }
   return result;
 }

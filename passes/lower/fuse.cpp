@@ -9,6 +9,8 @@
 #include <optional>
 #include <set>
 
+#include "ir/loop/liveness.h"
+#include "ir/loop/step_access.h"
 #include "ir/loop/text.h"
 #include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
@@ -87,45 +89,64 @@ class Fusion {
   Program run() {
     Program result = program_;
     for (size_t e = 0; e < program_.entries.size(); ++e)
-      fuse_entry(program_.entries[e], result.entries[e], result);
+      result.entries[e].steps = fuse_entry(program_.entries[e], result);
     return result;
   }
 
  private:
-  void fuse_entry(const loop::EntryPoint& from, loop::EntryPoint& to, Program& result) {
+  std::vector<Step> fuse_entry(const loop::EntryPoint& entry, Program& result) {
+    rewritten_.clear();
+    std::map<BufferId, const std::vector<Step>*> writers;
+    find_rewritten(entry.steps, writers);
+    return fuse_steps(entry.steps, result);
+  }
+
+  /// What is written in two lists of steps (before a loop and in it, …) has no one producer.
+  void find_rewritten(const std::vector<Step>& steps,
+                      std::map<BufferId, const std::vector<Step>*>& writers) {
+    for (const Step& step : steps) {
+      if (step.body.empty() && step.otherwise.empty()) {
+        for (BufferId id : loop::written_buffers(program_, step)) {
+          if (writers.emplace(id, &steps).first->second != &steps) rewritten_.insert(id);
+        }
+      }
+      find_rewritten(step.body, writers);
+      find_rewritten(step.otherwise, writers);
+    }
+  }
+
+  /// What loops and branches hold is fused for itself; from outside they only read and write.
+  std::vector<Step> fuse_steps(const std::vector<Step>& from, Program& result) {
+    std::vector<Step> inner = from;
+    for (Step& step : inner) {
+      step.body = fuse_steps(step.body, result);
+      step.otherwise = fuse_steps(step.otherwise, result);
+    }
     units_.clear();
     producer_.clear();
-    units_.resize(from.steps.size());
+    dead_.clear();
+    units_.resize(from.size());
     count_readers(from);
-    for (size_t s = 0; s < from.steps.size(); ++s) {
-      units_[s] = make_unit(from.steps[s]);
+    for (size_t s = 0; s < from.size(); ++s) {
+      units_[s] = make_unit(from[s]);
       if (!units_[s]) continue;
       inline_producers(s);
       merge_epilogue(s);
+      if (rewritten_.count(program_.owner(units_[s]->output()))) continue;
       producer_[units_[s]->output()] = s;
     }
-    to.steps.clear();
-    for (size_t s = 0; s < from.steps.size(); ++s) {
+    std::vector<Step> to;
+    for (size_t s = 0; s < from.size(); ++s) {
       if (dead_.count(s)) continue;
-      if (units_[s]) {
-        to.steps.push_back(make_step(*units_[s], from.steps[s], result));
-      } else {
-        to.steps.push_back(from.steps[s]);
-      }
+      to.push_back(units_[s] ? make_step(*units_[s], from[s], result) : std::move(inner[s]));
     }
-    dead_.clear();
+    return to;
   }
 
-  void count_readers(const loop::EntryPoint& entry) {
+  void count_readers(const std::vector<Step>& steps) {
     readers_.clear();
-    for (size_t s = 0; s < entry.steps.size(); ++s) {
-      const Step& step = entry.steps[s];
-      const Kernel* kernel =
-          step.kind == loop::StepKind::call ? &program_.kernels.at(step.kernel) : nullptr;
-      for (size_t i = 0; i < step.buffers.size(); ++i) {
-        bool reads = kernel ? kernel->buffers[i].mode != AccessMode::write : i == 0;
-        if (reads) readers_[program_.owner(step.buffers[i])].insert(s);
-      }
+    for (size_t s = 0; s < steps.size(); ++s) {
+      for (BufferId id : loop::read_buffers(program_, steps[s])) readers_[id].insert(s);
     }
   }
 
@@ -396,7 +417,33 @@ class Fusion {
   std::map<BufferId, size_t> producer_;           // written buffer → step
   std::map<BufferId, std::set<size_t>> readers_;  // owner → steps that read it
   std::set<size_t> dead_;
+  std::set<BufferId> rewritten_;  // owners
 };
+
+/// The steps of a list that something needs: last first, each adding what it reads.
+std::vector<Step> live_steps(const Program& program, const std::vector<Step>& steps,
+                             std::set<BufferId>& needed) {
+  std::vector<Step> kept;
+  for (size_t s = steps.size(); s-- > 0;) {
+    Step step = steps[s];
+    bool live = step.kind == loop::StepKind::check_finite;
+    for (BufferId id : loop::written_buffers(program, step)) {
+      live = live || needed.count(id) || program.buffer(id).kind == BufferClass::state;
+    }
+    if (!live) continue;
+    for (BufferId id : step.buffers) {
+      if (id >= 0) needed.insert(program.owner(id));
+    }
+    // What a trip reads at its beginning, the trip before has to write.
+    for (size_t before = needed.size() + 1; before != needed.size();) {
+      before = needed.size();
+      step.body = live_steps(program, steps[s].body, needed);
+      step.otherwise = live_steps(program, steps[s].otherwise, needed);
+    }
+    kept.push_back(std::move(step));
+  }
+  return {kept.rbegin(), kept.rend()};
+}
 
 }  // namespace
 
@@ -406,22 +453,10 @@ Program remove_dead_kernels(const Program& program) {
   for (loop::EntryPoint& entry : result.entries) {
     std::set<BufferId> needed;
     for (BufferId id : entry.outputs) needed.insert(program.owner(id));
-    std::vector<Step> kept;
-    for (size_t s = entry.steps.size(); s-- > 0;) {
-      const Step& step = entry.steps[s];
-      const Kernel* kernel =
-          step.kind == loop::StepKind::call ? &program.kernels.at(step.kernel) : nullptr;
-      bool live = false;
-      for (size_t i = 0; i < step.buffers.size(); ++i) {
-        bool writes = kernel ? kernel->buffers[i].mode != AccessMode::read : i == 1;
-        live = live || (writes && needed.count(program.owner(step.buffers[i])));
-      }
-      if (!live) continue;
-      for (BufferId id : step.buffers) needed.insert(program.owner(id));
-      if (kernel) called.insert(step.kernel);
-      kept.push_back(step);
+    entry.steps = live_steps(program, entry.steps, needed);
+    for (const Step* step : loop::flat_steps(entry.steps)) {
+      if (step->kind == loop::StepKind::call) called.insert(step->kernel);
     }
-    entry.steps.assign(kept.rbegin(), kept.rend());
   }
   std::erase_if(result.kernels, [&](const auto& item) { return !called.count(item.first); });
   return result;

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "ir/ops/ops.h"
+#include "passes/lower/lower_control.h"
 #include "passes/lower/rule.h"
 
 namespace backcast {
@@ -39,17 +41,8 @@ class Names {
   std::set<std::string> taken_;
 };
 
-/// A copy step of whole buffers.
-Step copy_step(BufferId from, BufferId to, const Loc& loc) {
-  Step copy;
-  copy.kind = loop::StepKind::copy;
-  copy.buffers = {from, to};
-  copy.loc = loc;
-  return copy;
-}
-
 /// What the functions of all entries share: buffers, kernels, and the names they have taken.
-class Lowering {
+class Lowering : public LoweringHost {
  public:
   Lowering(const Module& module, const std::string& name) : module_(module) {
     program_.name = name;
@@ -62,6 +55,28 @@ class Lowering {
     for (const StateVariable& state : module_.states) add_state(state);
     for (const Entry& entry : entries_of(module_)) lower_entry(entry);
     return std::move(program_);
+  }
+
+  // What lowering of control flow needs.
+  const Module& module() const override { return module_; }
+  Program& program() override { return program_; }
+  std::vector<Step>& steps() override { return *steps_; }
+
+  Buffers lower_body(const Function& function, const std::vector<Buffers>& arguments,
+                     std::vector<Step>& steps) override {
+    check_arguments(function, arguments);
+    const Function* const caller = std::exchange(main_, &function);
+    std::vector<Step>* const outer = std::exchange(steps_, &steps);
+    const std::vector<Buffers>* const given = std::exchange(arguments_, &arguments);
+    std::vector<Buffers> values =
+        std::exchange(values_, std::vector<Buffers>(function.nodes.size()));
+    for (int64_t i = 0; i < function.size(); ++i) lower_node(ValueId(i));
+    Buffers result = values_[static_cast<size_t>(function.result.index)];
+    values_ = std::move(values);
+    arguments_ = given;
+    steps_ = outer;
+    main_ = caller;
+    return result;
   }
 
  private:
@@ -82,10 +97,27 @@ class Lowering {
     main_ = &module_.function(offered.function);
     program_.entries.emplace_back();
     entry().name = offered.name;
+    steps_ = &entry().steps;
     values_.assign(main_->nodes.size(), {});
     for (int64_t i = 0; i < main_->size(); ++i) lower_node(ValueId(i));
     guard();
     bind_outputs();
+  }
+
+  /// A body is lowered for the extents its text has.
+  void check_arguments(const Function& function, const std::vector<Buffers>& arguments) const {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const Node& param = function.node(function.params[i]);
+      const std::vector<TensorType> types = flatten(param.type);
+      for (size_t k = 0; k < types.size(); ++k) {
+        if (program_.buffer(arguments[i][k]).shape == types[k].shape) continue;
+        throw CompileError(param.loc,
+                           fmt::format("parameter {} of @{}, the body of a loop or branch, must be "
+                                       "written with the extents of its operand, {}",
+                                       parameter_name(param), function.name,
+                                       to_string(program_.buffer(arguments[i][k]).shape)));
+      }
+    }
   }
 
   /// Inputs and outputs of the second entry on bear its name in front, so that all are unlike.
@@ -104,11 +136,11 @@ class Lowering {
     check.kind = loop::StepKind::check_finite;
     check.buffers = {guarded};
     check.loc = program_.buffer(guarded).loc;
-    entry().steps.push_back(std::move(check));
+    steps().push_back(std::move(check));
   }
 
   BufferId add_buffer(const std::string& name, const TensorType& type, BufferClass kind,
-                      const Loc& loc) {
+                      const Loc& loc) override {
     Buffer buffer;
     buffer.name = buffer_names_.make(name);
     buffer.element = type.element;
@@ -124,6 +156,10 @@ class Lowering {
     std::vector<BufferId>& value = values_[static_cast<size_t>(id.index)];
     if (node.op == &ops::parameter) {
       const ParameterAttrs& attrs = node.attrs.as<ParameterAttrs>();
+      if (arguments_ != nullptr) {
+        value = (*arguments_)[static_cast<size_t>(attrs.index)];
+        return;
+      }
       const auto state = states_.find(attrs.name);
       if (state != states_.end()) {
         value = {state->second};
@@ -148,9 +184,22 @@ class Lowering {
       }
     } else if (node.op == &ops::get) {
       lower_get(node, value);
+    } else if (node.op == &ops::scan) {
+      Buffers operands;
+      for (ValueId operand : node.operands) operands.push_back(value_of(operand).front());
+      assign(id, lower_scan(*this, *main_, node, operands));
+    } else if (node.op == &ops::if_else) {
+      std::vector<Buffers> operands;
+      for (ValueId operand : node.operands) operands.push_back(value_of(operand));
+      assign(id, lower_if_else(*this, node, operands));
     } else {
       lower_with_rule(node, value);
     }
+  }
+
+  const Buffers& value_of(ValueId id) const { return values_[static_cast<size_t>(id.index)]; }
+  void assign(ValueId id, Buffers value) {
+    values_[static_cast<size_t>(id.index)] = std::move(value);
   }
 
   /// Entries share their constants.
@@ -216,7 +265,7 @@ class Lowering {
       BufferId part = id;
       if (operand.kind != BufferClass::arena || operand.view_of >= 0) {
         part = add_buffer(loc.node, type, BufferClass::arena, loc);
-        entry().steps.push_back(copy_step(id, part, loc));
+        steps().push_back(copy_step(id, part, loc));
       }
       Buffer& placed = program_.buffers[static_cast<size_t>(part)];
       placed.view_of = whole;
@@ -226,8 +275,8 @@ class Lowering {
   }
 
   /// Parameters of the kernel: the operands it mentions, once each, then the results.
-  void add_call(const Node& node, const KernelBuilder& builder,
-                const std::vector<BufferId>& operands, const std::vector<BufferId>& results) {
+  void add_call(const Node& node, const KernelBuilder& builder, const Buffers& operands,
+                const Buffers& results) override {
     Kernel kernel;
     kernel.name = kernel_names_.make(node.loc.node);
     kernel.locs = {node.loc};
@@ -264,7 +313,7 @@ class Lowering {
     for (const std::string& symbol : kernel.sizes) step.sizes.push_back(Dim::symbol(symbol));
     kernel.macs = builder.macs().range(program_.symbols).max;
     program_.kernels.emplace(kernel.name, std::move(kernel));
-    entry().steps.push_back(std::move(step));
+    steps().push_back(std::move(step));
   }
 
   /// Results become output buffers or the new values of state. An arena value is renamed into an
@@ -286,7 +335,7 @@ class Lowering {
             copy_step(settled(results[i]), state->second, program_.buffer(state->second).loc));
       }
     }
-    for (Step& update : updates) entry().steps.push_back(std::move(update));
+    for (Step& update : updates) steps().push_back(std::move(update));
   }
 
   void bind_output(BufferId id, const std::string& name, std::set<BufferId>& bound) {
@@ -308,7 +357,7 @@ class Lowering {
       moved.view_offset = 0;
       set_class_of_views();
     } else {
-      entry().steps.push_back(copy_step(id, output, value.loc));
+      steps().push_back(copy_step(id, output, value.loc));
     }
   }
 
@@ -318,7 +367,7 @@ class Lowering {
     const Buffer value = program_.buffer(id);
     const BufferId copy =
         add_buffer(value.name, {value.element, value.shape}, BufferClass::arena, value.loc);
-    entry().steps.push_back(copy_step(id, copy, value.loc));
+    steps().push_back(copy_step(id, copy, value.loc));
     return copy;
   }
 
@@ -336,8 +385,10 @@ class Lowering {
   std::map<uint64_t, std::vector<BufferId>> constants_;  // by hash
   // Of the entry that is being lowered.
   const Entry* offered_ = nullptr;
-  const Function* main_ = nullptr;
-  std::vector<std::vector<BufferId>> values_;
+  const Function* main_ = nullptr;  // or the body that is being lowered
+  std::vector<Step>* steps_ = nullptr;
+  const std::vector<Buffers>* arguments_ = nullptr;  // of a body
+  std::vector<Buffers> values_;
   Names buffer_names_, kernel_names_, output_names_;
 };
 

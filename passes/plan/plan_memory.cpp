@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "ir/graph/error.h"
+#include "ir/loop/liveness.h"
 
 namespace backcast {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 using loop::AccessMode;
 using loop::BufferClass;
 using loop::BufferId;
+using loop::LiveRange;
 using loop::Program;
 
 /// A block of arena: one storage, or several that take over from one another.
@@ -34,7 +36,7 @@ class Planner {
       if (buffer.kind == BufferClass::arena) buffer.offset = -1;
     }
     for (size_t e = 0; e < result_.entries.size(); ++e) {
-      ranges_ = live_ranges(result_, result_.entries[e]);
+      ranges_ = loop::live_ranges(result_, result_.entries[e]);
       make_blocks(result_.entries[e]);
       place();
     }
@@ -50,8 +52,9 @@ class Planner {
   void make_blocks(const loop::EntryPoint& entry) {
     block_of_.assign(result_.buffers.size(), -1);
     blocks_.clear();
-    for (size_t s = 0; s < entry.steps.size(); ++s) {
-      const loop::Step& step = entry.steps[s];
+    const std::vector<const loop::Step*> steps = loop::flat_steps(entry.steps);
+    for (size_t s = 0; s < steps.size(); ++s) {
+      const loop::Step& step = *steps[s];
       for (size_t i = 0; i < step.buffers.size(); ++i) {
         if (step.buffers[i] < 0) continue;
         BufferId id = result_.owner(step.buffers[i]);
@@ -204,19 +207,6 @@ class Planner {
 };
 
 }  // namespace
-
-std::vector<LiveRange> live_ranges(const Program& program, const loop::EntryPoint& entry) {
-  std::vector<LiveRange> ranges(program.buffers.size());
-  for (size_t s = 0; s < entry.steps.size(); ++s) {
-    for (BufferId id : entry.steps[s].buffers) {
-      if (id < 0) continue;
-      LiveRange& range = ranges[size_t(program.owner(id))];
-      range.first = std::min(range.first, static_cast<int64_t>(s));
-      range.last = std::max(range.last, static_cast<int64_t>(s));
-    }
-  }
-  return ranges;
-}
 
 Program plan_memory(const Program& program, const TargetInfo& target) {
   return Planner(program, target).run();

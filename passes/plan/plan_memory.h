@@ -16,12 +16,4 @@ namespace backcast {
 
 loop::Program plan_memory(const loop::Program& program, const TargetInfo& target);
 
-/// Which steps of an entry point a storage (an arena buffer without view_of, and all views of it)
-/// is live over, both ends inclusive; first > last when it is never used.
-struct LiveRange {
-  int64_t first = INT64_MAX;
-  int64_t last = -1;
-};
-std::vector<LiveRange> live_ranges(const loop::Program& program, const loop::EntryPoint& entry);
-
 }  // namespace backcast

@@ -6,6 +6,19 @@
 
 namespace backcast {
 
+namespace {
+
+void rename_calls(std::vector<loop::Step>& steps, const std::map<std::string, std::string>& names) {
+  for (loop::Step& step : steps) {
+    const auto found = names.find(step.kernel);
+    if (found != names.end()) step.kernel = found->second;
+    rename_calls(step.body, names);
+    rename_calls(step.otherwise, names);
+  }
+}
+
+}  // namespace
+
 loop::Program share_kernels(const loop::Program& program) {
   loop::Program result = program;
   std::map<std::string, std::string> first;     // text → the kernel that stays
@@ -21,12 +34,7 @@ loop::Program share_kernels(const loop::Program& program) {
     kept.locs.insert(kept.locs.end(), kernel.locs.begin(), kernel.locs.end());
     result.kernels.erase(name);
   }
-  for (loop::EntryPoint& entry : result.entries) {
-    for (loop::Step& step : entry.steps) {
-      auto it = replaced.find(step.kernel);
-      if (it != replaced.end()) step.kernel = it->second;
-    }
-  }
+  for (loop::EntryPoint& entry : result.entries) rename_calls(entry.steps, replaced);
   return result;
 }
 

@@ -1,0 +1,139 @@
+// See liveness.h.
+#include "ir/loop/liveness.h"
+
+#include <algorithm>
+
+namespace backcast::loop {
+namespace {
+
+void append_flat(const std::vector<Step>& steps, std::vector<const Step*>& flat) {
+  for (const Step& step : steps) {
+    flat.push_back(&step);
+    append_flat(step.body, flat);
+    append_flat(step.otherwise, flat);
+  }
+}
+
+int64_t count_steps(const std::vector<Step>& steps) {
+  int64_t count = 0;
+  for (const Step& step : steps) {
+    count += 1 + count_steps(step.body) + count_steps(step.otherwise);
+  }
+  return count;
+}
+
+struct Loop {
+  int64_t first = 0, last = 0;
+  std::string symbol;
+};
+
+/// Of one storage: where it is used, in order; whether a use is a write of all of it.
+struct Use {
+  int64_t at = 0;
+  bool reads = false;
+  BufferId id = -1;
+};
+
+class Liveness {
+ public:
+  Liveness(const Program& program, const EntryPoint& entry)
+      : program_(program), uses_(program.buffers.size()) {
+    visit(entry.steps);
+  }
+
+  std::vector<LiveRange> run() {
+    std::vector<LiveRange> ranges(program_.buffers.size());
+    for (size_t id = 0; id < uses_.size(); ++id) {
+      if (uses_[id].empty()) continue;
+      LiveRange& range = ranges[id];
+      range = {uses_[id].front().at, uses_[id].back().at};
+      for (const Loop& loop : loops_) {
+        if (!lives_through(uses_[id], loop)) continue;
+        range.first = std::min(range.first, loop.first);
+        range.last = std::max(range.last, loop.last);
+      }
+    }
+    return ranges;
+  }
+
+ private:
+  void visit(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      const int64_t at = next_++;
+      add_uses(step, at);
+      if (step.kind == StepKind::loop) {
+        loops_.push_back({at, at + count_steps(step.body), step.symbol});
+      }
+      visit(step.body);
+      visit(step.otherwise);
+    }
+  }
+
+  void add_uses(const Step& step, int64_t at) {
+    // Reads first: a step that reads and writes a storage begins by reading it.
+    for (const bool reads : {true, false}) {
+      for (size_t i = 0; i < step.buffers.size(); ++i) {
+        if (step.buffers[i] < 0 || reads_operand(step, i) != reads) continue;
+        uses_[static_cast<size_t>(program_.owner(step.buffers[i]))].push_back(
+            {at, reads, step.buffers[i]});
+      }
+    }
+  }
+
+  bool reads_operand(const Step& step, size_t i) const {
+    if (step.kind == StepKind::copy) return i == 0;
+    if (step.kind != StepKind::call) return true;
+    return program_.kernels.at(step.kernel).buffers.at(i).mode != AccessMode::write;
+  }
+
+  bool lives_through(const std::vector<Use>& uses, const Loop& loop) const {
+    const Use* first = nullptr;
+    bool outside = false;
+    for (const Use& use : uses) {
+      const bool inside = use.at >= loop.first && use.at <= loop.last;
+      outside = outside || !inside;
+      if (inside && first == nullptr) first = &use;
+    }
+    if (first == nullptr) return false;
+    return outside || first->reads || moves_with(first->id, loop.symbol);
+  }
+
+  /// Whether a part is another one in every trip.
+  bool moves_with(BufferId id, const std::string& symbol) const {
+    for (; program_.buffer(id).view_of >= 0; id = program_.buffer(id).view_of) {
+      std::set<std::string> symbols;
+      program_.buffer(id).view_offset.collect_symbols(symbols);
+      if (symbols.contains(symbol)) return true;
+    }
+    return false;
+  }
+
+  const Program& program_;
+  std::vector<std::vector<Use>> uses_;  // by owner
+  std::vector<Loop> loops_;
+  int64_t next_ = 0;
+};
+
+}  // namespace
+
+std::vector<const Step*> flat_steps(const std::vector<Step>& steps) {
+  std::vector<const Step*> flat;
+  append_flat(steps, flat);
+  return flat;
+}
+
+std::vector<LiveRange> live_ranges(const Program& program, const EntryPoint& entry) {
+  return Liveness(program, entry).run();
+}
+
+std::set<std::string> loop_symbols(const Program& program) {
+  std::set<std::string> symbols;
+  for (const EntryPoint& entry : program.entries) {
+    for (const Step* step : flat_steps(entry.steps)) {
+      if (step->kind == StepKind::loop) symbols.insert(step->symbol);
+    }
+  }
+  return symbols;
+}
+
+}  // namespace backcast::loop

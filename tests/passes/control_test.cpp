@@ -1,0 +1,198 @@
+// Loops and branches through every pass: what the interpreter computes after each stage is what the
+// evaluator computes of the graph, to the bit where no reduction is rearranged.
+#include <gtest/gtest.h>
+
+#include "ir/graph/evaluator.h"
+#include "ir/graph/text.h"
+#include "ir/loop/interpreter.h"
+#include "ir/loop/liveness.h"
+#include "ir/loop/text.h"
+#include "ir/target/target_info.h"
+#include "passes/graph/inline_calls.h"
+#include "passes/pipeline.h"
+#include "tests/ops/cases.h"
+
+namespace backcast {
+namespace {
+
+loop::Program compile(const std::string& text, const std::string& stop = {},
+                      const std::string& target = "x86-64-v3") {
+  PipelineOptions options;
+  options.verify = true;
+  options.round_trip = true;
+  options.stop_after = stop;
+  return run_pipeline(parse_module(text), *find_target(target), options).program;
+}
+
+/// Compares the program after each pass that matters with the evaluator.
+void check(const std::string& text, const std::vector<Literal>& inputs) {
+  const Module module = parse_module(text);
+  const std::vector<Value> arguments(inputs.begin(), inputs.end());
+  const Value expected = evaluate(module, module.function("main"), arguments);
+  const std::vector<Value> wanted =
+      expected.is_tuple ? expected.elements : std::vector<Value>{expected};
+  for (const char* target : {"x86-64-v3", "cortex-m4"}) {
+    for (const char* stop : {"lower", "fuse", "place_copies", "schedule", "plan_memory"}) {
+      const loop::Program program = compile(text, stop, target);
+      const std::vector<Literal> found = loop::interpret(program, "run", inputs);
+      ASSERT_EQ(found.size(), wanted.size());
+      for (size_t i = 0; i < found.size(); ++i) {
+        EXPECT_EQ(difference(found[i], wanted[i], 2e-6), "")
+            << "result " << i << " after " << stop << " for " << target << "\n"
+            << loop::print(program);
+      }
+    }
+  }
+}
+
+int64_t count(const loop::Program& program, loop::StepKind kind) {
+  int64_t found = 0;
+  for (const loop::Step* step : loop::flat_steps(program.entries[0].steps)) {
+    found += step->kind == kind;
+  }
+  return found;
+}
+
+std::string recurrence(const std::string& attributes) {
+  return R"(
+func @step(%h: f32[3], %x: f32[3], %w: f32[3,3]) -> (f32[3], f32[3]) {
+  %0 = dot_general %w, %h {lhs_contract=[1], rhs_contract=[0]}
+  %1 = add %0, %x
+  %2 = tanh %1
+  %3 = tuple %2, %2
+  return %3
+}
+func @main(%n: i64[], %h: f32[3], %xs: f32[4,3], %w: f32[3,3]) -> (f32[3], f32[4,3]) {
+  %0 = scan %n, %h, %xs, %w {body=@step, carries=1, xs=1, length=4)" +
+         attributes + R"(}
+  return %0
+})";
+}
+
+std::vector<Literal> recurrence_inputs(int64_t trips) {
+  std::vector<double> xs, w;
+  for (int i = 0; i < 12; ++i) xs.push_back(0.1 * i - 0.5);
+  for (int i = 0; i < 9; ++i) w.push_back(0.3 - 0.07 * i);
+  return {i64({}, {trips}), f32({3}, {0.1, -0.2, 0.3}), f32({4, 3}, xs), f32({3, 3}, w)};
+}
+
+TEST(Control, Recurrence) {
+  for (const int64_t trips : {4, 2, 0, -3, 100}) check(recurrence(""), recurrence_inputs(trips));
+}
+
+TEST(Control, Reverse) {
+  for (const int64_t trips : {4, 3, 0}) {
+    check(recurrence(", reverse=true"), recurrence_inputs(trips));
+  }
+}
+
+TEST(Control, OnlyExecutedTripsAreCountedInAFullLoop) {
+  std::string text = recurrence("");
+  text.replace(text.find("scan %n"), 7, "scan %c");
+  text.insert(text.find("  %0 = scan"), "  %c = constant {value=i64[] 4}\n");
+  const loop::Program program = compile(text);
+  const loop::Step* loop = nullptr;
+  for (const loop::Step* step : loop::flat_steps(program.entries[0].steps)) {
+    if (step->kind == loop::StepKind::loop) loop = step;
+  }
+  ASSERT_NE(loop, nullptr);
+  EXPECT_EQ(loop->buffers, (std::vector<loop::BufferId>{-1, -1}));
+  // The next carry is computed in its row and copied once; the initial carry is copied.
+  EXPECT_EQ(count(program, loop::StepKind::copy), 2);
+  check(text, recurrence_inputs(4));
+}
+
+TEST(Control, ExchangedCarries) {
+  check(R"(
+func @swap(%a: f32[2], %b: f32[2], %x: f32[2]) -> (f32[2], f32[2], f32[2], f32[2]) {
+  %0 = add %a, %x
+  %1 = tuple %b, %0, %a, %b
+  return %1
+}
+func @main(%n: i64[], %a: f32[2], %b: f32[2], %xs: f32[5,2]) -> (f32[2], f32[2], f32[5,2], f32[5,2]) {
+  %0 = scan %n, %a, %b, %xs {body=@swap, carries=2, xs=1, length=5}
+  return %0
+})",
+        {i64({}, {5}), f32({2}, {1, 2}), f32({2}, {10, 20}),
+         f32({5, 2}, {1, 1, 2, 2, 3, 3, 4, 4, 5, 5})});
+}
+
+TEST(Control, ConditionEndsTheLoop) {
+  const std::string text = R"(
+func @double(%go: bool[], %x: f32[]) -> (bool[], f32[], f32[]) {
+  %0 = add %x, %x
+  %1 = constant {value=f32[] 10}
+  %2 = compare %0, %1 {direction=lt}
+  %3 = tuple %2, %0, %x
+  return %3
+}
+func @main(%go: bool[], %x: f32[]) -> (bool[], f32[], f32[6], f32[6], i64[]) {
+  %n = constant {value=i64[] 6}
+  %0 = scan %n, %go, %x {body=@double, carries=2, length=6, conditional=true, trajectory=true}
+  %1 = get %0 {index=0}
+  %2 = get %0 {index=1}
+  %3 = get %0 {index=2}
+  %4 = get %0 {index=4}
+  %5 = get %0 {index=5}
+  %6 = tuple %1, %2, %3, %4, %5
+  return %6
+})";
+  check(text, {bools({}, {1}), f32({}, {3})});
+  check(text, {bools({}, {0}), f32({}, {3})});
+  check(text, {bools({}, {1}), f32({}, {0.01})});
+}
+
+TEST(Control, BranchesAndNestedLoops) {
+  const std::string text = R"(
+func @half(%x: f32[2], %y: f32[2]) -> f32[2] {
+  %0 = mul %x, %y
+  %1 = concat %0, %x {axis=0}
+  %2 = reverse %1 {axes=[0]}
+  %3 = slice %2 {start=[0], limit=[2], stride=[1]}
+  return %3
+}
+func @square(%x: f32[2], %y: f32[2]) -> f32[2] {
+  return %y
+}
+func @inner(%s: f32[2], %x: f32[2], %k: f32[2]) -> (f32[2], f32[2]) {
+  %0 = constant {value=f32[] 0.25}
+  %1 = reduce %x {axes=[0]}
+  %2 = compare %1, %0 {direction=lt}
+  %3 = if_else %2, %s, %x {then=@half, otherwise=@square}
+  %4 = add %s, %3
+  %5 = mul %4, %k
+  %6 = tuple %4, %5
+  return %6
+}
+func @outer(%s: f32[2], %row: f32[3,2], %k: f32[2]) -> (f32[2], f32[3,2]) {
+  %0 = constant {value=i64[] 3}
+  %1 = scan %0, %s, %row, %k {body=@inner, carries=1, xs=1, length=3}
+  return %1
+}
+func @main(%s: f32[2], %xs: f32[2,3,2], %k: f32[2]) -> (f32[2], f32[2,3,2]) {
+  %0 = constant {value=i64[] 2}
+  %1 = scan %0, %s, %xs, %k {body=@outer, carries=1, xs=1, length=2, reverse=true}
+  return %1
+})";
+  check(text, {f32({2}, {0.5, 1}), f32({2, 3, 2}, {1, -1, 2, 0.5, -3, 1, 0, 0, 0.1, 0.1, 5, 6}),
+               f32({2}, {2, 3})});
+}
+
+TEST(Control, LiveRangesReachOverLoops) {
+  const loop::Program program = compile(recurrence(""));
+  const std::vector<loop::LiveRange> ranges = loop::live_ranges(program, program.entries[0]);
+  const std::vector<const loop::Step*> steps = loop::flat_steps(program.entries[0].steps);
+  int64_t first = 0;
+  while (steps[size_t(first)]->kind != loop::StepKind::loop) ++first;
+  const int64_t last = first + static_cast<int64_t>(steps[size_t(first)]->body.size());
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const loop::Buffer& buffer = program.buffers[i];
+    if (buffer.view_of >= 0 || buffer.kind == loop::BufferClass::arena) continue;
+    if (ranges[i].first > last || ranges[i].last < first) continue;
+    EXPECT_LE(ranges[i].first, first) << buffer.name;
+    EXPECT_GE(ranges[i].last, last) << buffer.name;
+  }
+}
+
+}  // namespace
+}  // namespace backcast
