@@ -38,7 +38,7 @@ Value evaluate_broadcast(const EvalContext& context) {
 
 std::vector<Adjoint> gradient_of_broadcast(GradientContext& context) {
   const BroadcastAttrs& attrs = context.node.attrs.as<BroadcastAttrs>();
-  const Shape& from = context.type(0).shape;
+  const Shape from = context.type(0).shape;
   Ints axes;
   size_t next = 0;
   for (int64_t d = 0; d < static_cast<int64_t>(attrs.shape.size()); ++d) {

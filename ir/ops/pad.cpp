@@ -87,27 +87,33 @@ Value evaluate_pad(const EvalContext& context) {
 /// The elements of the cotangent that stand where the operand's are; zero for cropped ones.
 Val taken_out(GradientContext& context) {
   const PadAttrs& attrs = context.node.attrs.as<PadAttrs>();
-  const Shape& shape = context.type(0).shape;
+  const Shape shape = context.type(0).shape;
   const SymbolRanges& ranges = context.builder.module().symbols;
   const Val seed(context.builder, context.seed());
+  const Shape padded = seed.shape();
   SliceAttrs picks{{}, {}, {}};
-  PadAttrs back{{}, {}, Ints(shape.size(), 0)};
-  bool crops = false, spaced = false;
+  PadAttrs back{Dims(shape.size(), 0), Dims(shape.size(), 0), Ints(shape.size(), 0)};
+  bool moves = false, spaced = false;
   for (size_t d = 0; d < shape.size(); ++d) {
-    const Dim extent = shape[d] + gaps_between(shape[d], attrs.interior[d], ranges);
-    const bool cut = !at_least(attrs.low[d], 0, ranges) || !at_least(attrs.high[d], 0, ranges);
-    crops = crops || cut;
-    spaced = spaced || attrs.interior[d] != 0;
-    back.low.push_back(cut ? Dim(0) - attrs.low[d] : Dim(0));
-    back.high.push_back(cut ? Dim(0) - attrs.high[d] : Dim(0));
-    picks.start.push_back(cut ? Dim(0) : attrs.low[d]);
+    const int64_t step = attrs.interior[d] + 1;
+    // `step` for each element, also where there may be none of them.
+    const bool whole = step > 1 && !at_least(shape[d], 1, ranges);
+    const bool inside = at_least(attrs.low[d], 0, ranges) && at_least(attrs.high[d], 0, ranges);
+    const Dim extent = shape[d] * Dim(step) - Dim(whole ? 0 : step - 1);
+    if (whole || !inside) {
+      back.low[d] = Dim(0) - attrs.low[d];
+      back.high[d] = extent - padded[d] + attrs.low[d];
+      moves = true;
+    }
+    picks.start.push_back(whole || !inside ? Dim(0) : attrs.low[d]);
     picks.limit.push_back(picks.start[d] + extent);
-    picks.stride.push_back(attrs.interior[d] + 1);
+    picks.stride.push_back(step);
+    spaced = spaced || step > 1;
   }
-  const Val whole =
-      crops ? seed.emit(pad, {context.builder.scalar(seed.element(), 0)}, back) : seed;
-  if (!spaced && whole.shape() == shape) return whole;
-  return whole.emit(slice, {}, picks);
+  const Val there =
+      moves ? seed.emit(pad, {context.builder.scalar(seed.element(), 0)}, back) : seed;
+  if (!spaced && there.shape() == shape) return there;
+  return there.emit(slice, {}, picks);
 }
 
 std::vector<Adjoint> gradient_of_pad(GradientContext& context) {

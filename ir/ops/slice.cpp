@@ -55,7 +55,7 @@ std::vector<Adjoint> gradient_of_slice(GradientContext& context) {
   // Back to their places, with zeros in between.
   const SliceAttrs& attrs = context.node.attrs.as<SliceAttrs>();
   const Val seed(context.builder, context.seed());
-  const Shape& shape = context.type(0).shape;
+  const Shape shape = context.type(0).shape;
   PadAttrs pads;
   for (size_t d = 0; d < shape.size(); ++d) {
     const Dim extent = seed.shape()[d];

@@ -156,6 +156,7 @@ const LowerRow kRows[] = {
     {&ops::iota, lower_iota},
     {&ops::broadcast, lower_broadcast},
     {&ops::reshape, lower_reshape},
+    {&ops::stop_gradient, lower_reshape},
     {&ops::transpose, lower_transpose},
     {&ops::slice, lower_slice},
     {&ops::pad, lower_pad},

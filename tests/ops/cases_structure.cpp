@@ -45,6 +45,8 @@ OpCases structure_cases() {
        f32({2}, {-4, -1}),
        0,
        difference_module()},
+      {&ops::stop_gradient, "is the operand", {a}, {}, a},
+      {&ops::stop_gradient, "of bools", {bools({2}, {1, 0})}, {}, bools({2}, {1, 0})},
       {&ops::dimension, "number", {}, DimensionAttrs{Dim(6) * Dim(7)}, i64({}, {42})},
   };
 }

@@ -79,7 +79,7 @@ func @main(%x: f64[3]) -> f64[3] {
 })"},
       {&ops::stop_gradient,
        "in one of two ways",
-       {spread({3})},
+       {f64({3}, {-1, 0, 2})},
        {},
        R"(
 func @main(%x: f64[3]) -> f64[3] {
