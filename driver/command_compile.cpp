@@ -13,12 +13,14 @@ namespace {
 struct Options {
   CompileRequest request;
   std::vector<std::string> dims, print_after;
+  TrainingOptions training;
   std::string output = ".", emit = "lib";
 };
 
 int run(Options& o) {
   Emit emit = parse_emit(o.emit);
   o.request.dims = parse_dims(o.dims);
+  o.request.training = o.training.request();
   o.request.pipeline.print_after.insert(o.print_after.begin(), o.print_after.end());
   o.request.pipeline.log = &std::cerr;
   CompiledModel model = compile_model(o.request);
@@ -50,6 +52,7 @@ Action add_compile(CLI::App& app) {
   app.add_option("--print-after", o->print_after, "print the IR after these passes (or all)");
   app.add_option("--stop-after", o->request.pipeline.stop_after, "end after this pass (--emit ir)");
   app.add_flag("--timings", o->request.pipeline.timings, "print what each pass took");
+  o->training.add(app);
   return [o] { return run(*o); };
 }
 

@@ -129,8 +129,16 @@ CompiledModel compile_model(const CompileRequest& request) {
   try {
     ImportOptions import_options;
     import_options.dims = request.dims;
-    model.imported = import_model(request.model, import_options);
-    model.result = run_pipeline(model.imported.module, model.target, options);
+    Module module;
+    if (request.training) {
+      ImportedTraining training = import_training(request.model, import_options, *request.training);
+      model.imported = std::move(training.model);
+      module = std::move(training.module);
+    } else {
+      model.imported = import_model(request.model, import_options);
+      module = model.imported.module;
+    }
+    model.result = run_pipeline(module, model.target, options);
     if (model.result.lowered) {
       model.abi = abi_of(model.result.program);
       check_address_space(model.abi, model.target);

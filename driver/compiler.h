@@ -2,10 +2,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "backend/library/abi.h"
+#include "driver/training.h"
 #include "frontend/import.h"
 #include "ir/loop/program.h"
 #include "ir/target/target_info.h"
@@ -28,6 +30,7 @@ struct CompileRequest {
   std::string name;   // of the library; empty: from the file's name
   std::string target = "native";
   std::map<std::string, DimRange> dims;
+  std::optional<TrainingRequest> training;  // the library also trains
   PipelineOptions pipeline;
 };
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "driver/device_cases.h"
 #include "driver/harness/harness.h"
 #include "driver/subprocess.h"
 #include "ir/graph/evaluator.h"
@@ -49,56 +50,6 @@ class TemporaryFolder {
  private:
   fs::path path_;
 };
-
-int64_t max_bytes(const TensorField& field) {
-  return field.max_elements * byte_size(field.element);
-}
-
-/// The C table of cases for the harness (harness.h).
-std::string table_text(const std::vector<const CompiledModel*>& models, Emit emit) {
-  std::string text = "#include \"harness.h\"\n";
-  for (const CompiledModel* m : models) text += fmt::format("#include \"{}.h\"\n", m->abi.prefix);
-  std::string cases = "const harness_case harness_cases[] = {\n";
-  for (const CompiledModel* m : models) {
-    const EntryAbi& entry = m->abi.entries.front();
-    const std::string& symbol = entry.symbol;
-    const auto sizes = [&](const std::string& what, const std::vector<TensorField>& fields) {
-      text += fmt::format("static const size_t {}_{}[] = {{", symbol, what);
-      for (const TensorField& field : fields) text += fmt::format("{}u, ", max_bytes(field));
-      text += "0};\n";
-    };
-    sizes("in_bytes", entry.inputs);
-    sizes("out_bytes", entry.outputs);
-    text += fmt::format(
-        "static int32_t {0}_thunk(const void *const *i, void *const *o, const int64_t *d, void "
-        "*arena,"
-        " size_t bytes) {{\n  {0}_inputs in;\n  {0}_outputs out;\n  bc_status status;\n"
-        "  (void)i; (void)o; (void)d;\n",
-        symbol);
-    if (entry.inputs.empty() && entry.sizes.empty()) text += "  in.reserved = 0;\n";
-    if (entry.outputs.empty()) text += "  out.reserved = 0;\n";
-    for (size_t k = 0; k < entry.sizes.size(); ++k) {
-      text += fmt::format("  in.{} = d[{}];\n", entry.sizes[k].identifier, k);
-    }
-    for (size_t k = 0; k < entry.inputs.size(); ++k) {
-      text += fmt::format("  in.{} = i[{}];\n", entry.inputs[k].identifier, k);
-    }
-    for (size_t k = 0; k < entry.outputs.size(); ++k) {
-      text += fmt::format("  out.{} = o[{}];\n", entry.outputs[k].identifier, k);
-    }
-    text += fmt::format(
-        "  HARNESS_CALL(status, {}(&in, &out, arena, bytes, 0));\n  return status;\n}}\n", symbol);
-    // The stack of compiled C is an estimate: the compiler's spills are not in it.
-    std::string stack = emit == Emit::c ? "0u" : m->abi.macro_prefix + "_STACK_BYTES";
-    cases += fmt::format(
-        "  {{\"{0}\", {0}_thunk, {1}u, {2}u, 8u, {3}, {4}u, {5}u, {0}_in_bytes, {6}u, "
-        "{0}_out_bytes}},\n",
-        symbol, m->abi.arena_bytes, m->abi.arena_alignment, stack, entry.sizes.size(),
-        entry.inputs.size(), entry.outputs.size());
-  }
-  return text + cases + "};\nconst size_t harness_case_count = " + std::to_string(models.size()) +
-         ";\n";
-}
 
 template <class T>
 void append(std::string& bytes, const T& value) {
@@ -143,8 +94,9 @@ std::string findings_of(uint32_t flags) {
 
 }  // namespace
 
-SymbolValues sizes_for(const loop::Program& program, const std::vector<Literal>& inputs) {
-  const loop::EntryPoint& entry = program.entries.front();
+SymbolValues sizes_for(const loop::Program& program, const std::vector<Literal>& inputs,
+                       size_t entry_index) {
+  const loop::EntryPoint& entry = program.entries[entry_index];
   SymbolValues values;
   for (size_t i = 0; i < entry.inputs.size(); ++i) {
     const loop::Buffer& buffer = program.buffer(entry.inputs[i]);
@@ -167,6 +119,15 @@ struct DeviceImage::Impl {
   TemporaryFolder folder;
   TargetInfo target;
   std::vector<const CompiledModel*> models;
+  std::vector<DeviceCase> cases;
+
+  /// The index of a case; the first entry point for an empty name.
+  size_t find_case(size_t model, const std::string& name) const {
+    for (size_t i = 0; i < cases.size(); ++i) {
+      if (cases[i].model == model && (name.empty() || cases[i].name == name)) return i;
+    }
+    throw InternalError("the library has no function " + name);
+  }
 
   void check(const std::vector<std::string>& command, const char* what) const {
     if (command[0] != "./harness" && !program_exists(command[0])) {
@@ -194,7 +155,7 @@ struct DeviceImage::Impl {
       const std::string& prefix = model->abi.prefix;
       link.push_back(emit == Emit::c ? prefix + ".o" : "lib" + prefix + ".a");
     }
-    files["table.c"] = table_text(models, emit);
+    files["table.c"] = case_table(models, cases, emit);
     write_files(folder.path().string(), files);
     std::vector<std::string> flags = words(target.compiler_flags);
     if (emit == Emit::c) {
@@ -285,6 +246,7 @@ DeviceImage::DeviceImage(const std::vector<const CompiledModel*>& models, Emit e
   BC_CHECK(!models.empty(), "an image without models");
   impl_->target = models.front()->target;
   impl_->models = models;
+  impl_->cases = device_cases(models);
   if (impl_->target.runner == Runner::none) {
     throw CompileError(
         fmt::format("target {} can be compiled for but not run here", impl_->target.name));
@@ -304,12 +266,20 @@ std::vector<DeviceReply> DeviceImage::run(const std::vector<DeviceCall>& calls) 
   std::vector<SymbolValues> sizes;
   for (const DeviceCall& call : calls) {
     const CompiledModel& model = *impl_->models[call.model];
-    const EntryAbi& entry = model.abi.entries.front();
-    sizes.push_back(sizes_for(model.result.program, call.inputs));
-    append(request,
-           harness_order{uint32_t(call.model), uint32_t(entry.sizes.size()),
-                         uint32_t(call.inputs.size()), call.fill, HARNESS_CASE_ARENA, 0, 0});
-    for (const SizeField& field : entry.sizes) append(request, sizes.back().at(field.symbol));
+    const size_t index = impl_->find_case(call.model, call.entry);
+    const EntryAbi* entry = impl_->cases[index].entry;
+    SymbolValues values;
+    if (entry) {
+      values = sizes_for(model.result.program, call.inputs,
+                         static_cast<size_t>(entry - model.abi.entries.data()));
+    }
+    append(request, harness_order{uint32_t(index), uint32_t(entry ? entry->sizes.size() : 0),
+                                  uint32_t(call.inputs.size()), call.fill, HARNESS_CASE_ARENA, 0,
+                                  call.null_outputs});
+    for (size_t i = 0; entry && i < entry->sizes.size(); ++i) {
+      append(request, values.at(entry->sizes[i].symbol));
+    }
+    sizes.push_back(std::move(values));
     for (const Literal& input : call.inputs) {
       append(request, static_cast<uint64_t>(input.bytes().size()));
       request.append(reinterpret_cast<const char*>(input.bytes().data()), input.bytes().size());
@@ -329,23 +299,26 @@ std::vector<DeviceReply> DeviceImage::run(const std::vector<DeviceCall>& calls) 
   Reader reader(response);
   std::vector<DeviceReply> replies;
   for (size_t c = 0; c < calls.size(); ++c) {
-    const loop::Program& program = impl_->models[calls[c].model]->result.program;
+    const DeviceCase& which = impl_->cases[impl_->find_case(calls[c].model, calls[c].entry)];
     harness_reply head = reader.take<harness_reply>();
     DeviceReply reply{head.status, {}, int64_t(head.stack_bytes), findings_of(head.flags)};
-    for (loop::BufferId id : program.entries.front().outputs) {
+    for (const DeviceArgument& output : which.outputs) {
       uint64_t held = reader.take<uint64_t>();
       const char* bytes = reader.take_bytes(held);
-      const loop::Buffer& buffer = program.buffer(id);
+      if (held == 0 && output.max_bytes > 0) {  // a null output
+        reply.outputs.emplace_back();
+        continue;
+      }
       std::vector<int64_t> shape;
       int64_t count = 1;
-      for (const Dim& dim : buffer.shape) {
+      for (const Dim& dim : output.shape) {
         shape.push_back(dim.evaluate(sizes[c]));
         count *= shape.back();
       }
-      size_t live = static_cast<size_t>(count * byte_size(buffer.element));
+      size_t live = static_cast<size_t>(count * byte_size(output.element));
       if (live > held) throw InternalError("the device's answer is too short");
       const std::byte* data = reinterpret_cast<const std::byte*>(bytes);
-      reply.outputs.emplace_back(buffer.element, shape, std::vector<std::byte>(data, data + live));
+      reply.outputs.emplace_back(output.element, shape, std::vector<std::byte>(data, data + live));
     }
     replies.push_back(std::move(reply));
   }

@@ -24,7 +24,9 @@ struct DeviceReply {
 struct DeviceCall {
   size_t model = 0;  // index into the image's models
   std::vector<Literal> inputs;
-  uint8_t fill = 0xA5;  // what arena and outputs hold before
+  uint8_t fill = 0xA5;        // what arena and outputs hold before
+  std::string entry = "";     // as device_cases() names it; empty: the first entry point
+  uint32_t null_outputs = 0;  // bit i: output i is null, and no literal comes back
 };
 
 /// A program for the target with one or several models inside.
@@ -45,7 +47,9 @@ class DeviceImage {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Values of the program's symbols for given inputs. CompileError when shapes do not fit.
-SymbolValues sizes_for(const loop::Program& program, const std::vector<Literal>& inputs);
+/// Values of the program's symbols for given inputs of an entry point. CompileError when shapes do
+/// not fit.
+SymbolValues sizes_for(const loop::Program& program, const std::vector<Literal>& inputs,
+                       size_t entry = 0);
 
 }  // namespace backcast

@@ -24,6 +24,8 @@ int main(int argc, char** argv) {
   add("run", "Run a model on this machine, compiled in process", backcast::add_run);
   add("verify", "Compare a compiled model with expected outputs, on any target",
       backcast::add_verify);
+  add("gradcheck", "Hold the compiled gradient against given ones, or against differences",
+      backcast::add_gradcheck);
   add("opt", "Run passes on the text form of a module or program", backcast::add_opt);
   try {
     app.parse(argc, argv);

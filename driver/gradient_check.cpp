@@ -1,0 +1,177 @@
+#include "driver/gradient_check.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "driver/npy.h"
+#include "ir/graph/error.h"
+
+namespace backcast {
+
+namespace fs = std::filesystem;
+
+bool GradientReport::passed() const {
+  for (const GradientError& error : parameters) {
+    if (!error.passed()) return false;
+  }
+  return !has_expected_loss ||
+         std::abs(loss - expected_loss) <= 1e-4 * std::max(1.0, std::abs(expected_loss));
+}
+
+uint64_t random_bits(uint64_t seed, uint64_t index) {
+  uint64_t z = seed + (index + 1) * 0x9E3779B97F4A7C15u;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+double random_uniform(uint64_t seed, uint64_t index) {
+  return static_cast<double>(random_bits(seed, index) >> 40) / 8388608.0 - 1.0;
+}
+
+namespace {
+
+constexpr int64_t kProjections = 16;
+
+/// FNV-1a, the seed of a named stream.
+uint64_t stream(const std::string& name) {
+  uint64_t seed = 0xCBF29CE484222325u;
+  for (const char byte : name) seed = (seed ^ static_cast<unsigned char>(byte)) * 0x100000001B3u;
+  return seed;
+}
+
+double norm_of(const Literal& tensor) {
+  double sum = 0;
+  for (int64_t i = 0; i < tensor.element_count(); ++i) {
+    sum += tensor.as_double(i) * tensor.as_double(i);
+  }
+  return std::sqrt(sum);
+}
+
+double distance_between(const Literal& a, const Literal& b) {
+  double sum = 0;
+  for (int64_t i = 0; i < a.element_count(); ++i) {
+    const double d = a.as_double(i) - b.as_double(i);
+    sum += d * d;
+  }
+  return std::sqrt(sum);
+}
+
+/// The sum of the elements with the signs of projection k.
+double project(const std::string& name, int64_t k, const Literal& tensor) {
+  const uint64_t seed = stream(fmt::format("{}#{}", name, k));
+  double sum = 0;
+  for (int64_t i = 0; i < tensor.element_count(); ++i) {
+    const bool negative = random_bits(seed, static_cast<uint64_t>(i)) >> 63 != 0;
+    sum += negative ? -tensor.as_double(i) : tensor.as_double(i);
+  }
+  return sum;
+}
+
+GradientError against_digest(const std::string& name, const Literal& gradient,
+                             const Literal& digest) {
+  GradientError error{name, digest.as_double(0), 0, 0};
+  double sum = 0;
+  for (int64_t k = 0; k < kProjections; ++k) {
+    const double d = project(name, k, gradient) - digest.as_double(k + 1);
+    sum += d * d;
+  }
+  error.distance = std::sqrt(sum / kProjections);
+  return error;
+}
+
+void allow(GradientReport& report, double relative) {
+  double all = 0;
+  for (const GradientError& error : report.parameters) all += error.norm * error.norm;
+  all = std::sqrt(all);
+  for (GradientError& error : report.parameters) {
+    error.allowed = relative * std::max(error.norm, 1e-2 * all);
+  }
+}
+
+}  // namespace
+
+GradientReport check_against_files(const LossFunctionUnderTest& function,
+                                   const std::vector<std::string>& names,
+                                   const std::vector<Literal>& parameters,
+                                   const std::string& folder, double relative) {
+  const std::vector<Literal> results = function.evaluate(parameters);
+  GradientReport report;
+  report.loss = results[0].as_double(0);
+  if (fs::exists(fs::path(folder) / "loss.pb")) {
+    report.has_expected_loss = true;
+    report.expected_loss = read_tensor(folder + "/loss.pb").as_double(0);
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    const Literal& gradient = results[i + 1];
+    const std::string whole = folder + "/gradient_" + names[i] + ".pb";
+    const std::string digest = folder + "/digest_" + names[i] + ".pb";
+    if (fs::exists(whole)) {
+      const Literal expected = read_tensor(whole);
+      if (expected.shape() != gradient.shape()) {
+        throw CompileError(
+            fmt::format("{}: the gradient is {}", whole, to_string(gradient.type())));
+      }
+      report.parameters.push_back(
+          {names[i], norm_of(expected), distance_between(gradient, expected), 0});
+    } else if (fs::exists(digest)) {
+      report.parameters.push_back(against_digest(names[i], gradient, read_tensor(digest)));
+    } else {
+      throw CompileError(fmt::format("{}: neither it nor {} exists", whole, digest));
+    }
+  }
+  allow(report, relative);
+  return report;
+}
+
+namespace {
+
+Literal moved(const Literal& tensor, const std::vector<double>& direction, double step) {
+  std::vector<double> values(direction.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = tensor.as_double(static_cast<int64_t>(i)) + step * direction[i];
+  }
+  return Literal::from_doubles(tensor.element(), tensor.shape(), values);
+}
+
+}  // namespace
+
+GradientReport check_against_differences(const LossFunctionUnderTest& function,
+                                         const std::vector<std::string>& names,
+                                         const std::vector<Literal>& parameters, double step,
+                                         double relative) {
+  constexpr uint64_t kDirections = 2;
+  const std::vector<Literal> results = function.evaluate(parameters);
+  GradientReport report;
+  report.loss = results[0].as_double(0);
+  for (size_t p = 0; p < names.size(); ++p) {
+    const Literal& gradient = results[p + 1];
+    const size_t count = static_cast<size_t>(gradient.element_count());
+    GradientError error{names[p], norm_of(gradient), 0, 0};
+    for (uint64_t k = 0; k < kDirections; ++k) {
+      std::vector<double> direction(count);
+      double along = 0, length = 0;
+      for (size_t i = 0; i < count; ++i) {
+        direction[i] = random_uniform(stream(names[p]) + k, i);
+        along += direction[i] * gradient.as_double(static_cast<int64_t>(i));
+        length += direction[i] * direction[i];
+      }
+      // A step of the same length whatever the parameter's size.
+      const double h = step / std::max(std::sqrt(length), 1e-30);
+      std::vector<Literal> at = parameters;
+      at[p] = moved(parameters[p], direction, h);
+      const double up = function.evaluate(at)[0].as_double(0);
+      at[p] = moved(parameters[p], direction, -h);
+      const double down = function.evaluate(at)[0].as_double(0);
+      const double difference = std::abs((up - down) / (2 * h) - along);
+      error.distance = std::max(error.distance, difference / std::max(std::sqrt(length), 1e-30));
+    }
+    report.parameters.push_back(error);
+  }
+  allow(report, relative);
+  return report;
+}
+
+}  // namespace backcast

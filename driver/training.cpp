@@ -1,0 +1,188 @@
+#include "driver/training.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+
+#include "driver/compiler.h"
+#include "passes/graph/promote_f64.h"
+#include "passes/train/trainable.h"
+
+namespace backcast {
+
+struct TrainingOptions::Words {
+  bool train = false, probabilities = false, promote = false, centered = false;
+  std::string loss = "cross-entropy", reduction = "mean", output, optimizer = "sgd", schedule;
+  std::string trainable_file;
+  std::vector<double> class_weights;
+  std::optional<int64_t> ignore_index;
+  double label_smoothing = 0, delta = 1;
+  OptimizerSpec numbers;
+  std::vector<std::string> trainable;
+  int64_t batch = 0, accumulate = 0, warmup = 0;
+};
+
+void TrainingOptions::add(CLI::App& app, bool always) {
+  words_ = std::make_shared<Words>();
+  Words& w = *words_;
+  const std::string group = "Training";
+  if (always) {
+    w.train = true;
+  } else {
+    app.add_flag("--train", w.train, "the library also trains")->group(group);
+  }
+  const auto option = [&](const char* name, auto& value, const char* text) {
+    return app.add_option(name, value, text)->group(group);
+  };
+  option("--loss", w.loss,
+         "cross-entropy, binary-cross-entropy, mse, l1, huber, kl-divergence, or output: a scalar "
+         "the model computes")
+      ->capture_default_str();
+  option("--loss-output", w.output,
+         "the model's output that the loss looks at; default: the first");
+  option("--reduction", w.reduction, "of the loss: mean, sum or batchmean")->capture_default_str();
+  app.add_flag("--probabilities", w.probabilities, "targets are probabilities, not labels")
+      ->group(group);
+  option("--class-weights", w.class_weights, "one per class, separated by commas")->delimiter(',');
+  option("--ignore-index", w.ignore_index, "a label that counts nothing");
+  option("--label-smoothing", w.label_smoothing, "from 0 to 1");
+  option("--huber-delta", w.delta, "where Huber's parabola ends")->capture_default_str();
+  option("--optimizer", w.optimizer, "sgd, momentum, nesterov, adam, adamw, rmsprop or adagrad")
+      ->capture_default_str();
+  option("--rate", w.numbers.rate, "learning rate; the library can change it")
+      ->capture_default_str();
+  option("--momentum", w.numbers.momentum, "default 0.9; rmsprop: 0");
+  option("--beta1", w.numbers.beta1, "of Adam")->capture_default_str();
+  option("--beta2", w.numbers.beta2, "of Adam")->capture_default_str();
+  option("--epsilon", w.numbers.epsilon, "default 1e-8; adagrad: 1e-10");
+  option("--alpha", w.numbers.alpha, "of RMSprop")->capture_default_str();
+  app.add_flag("--centered", w.numbers.centered, "RMSprop by the variance")->group(group);
+  option("--weight-decay", w.numbers.weight_decay, "L2: added to the gradient");
+  option("--decoupled-decay", w.numbers.decoupled_decay, "weights shrink by it; adamw: 0.01");
+  option("--clip-value", w.numbers.clip_value, "bound of every element of a gradient");
+  option("--clip-norm", w.numbers.clip_norm, "bound of the norm of all gradients together");
+  option("--schedule", w.schedule, "of the rate: step:EVERY[:FACTOR] or cosine:TOTAL[:LEAST]");
+  option("--warmup", w.warmup, "updates until the rate is whole");
+  option("--trainable", w.trainable,
+         "all, bias, norm, last:N, a regular expression, or NAME[AXIS,BEGIN:END]; repeatable; "
+         "@FILE: one per line");
+  option("--batch", w.batch, "examples of a training step");
+  option("--accumulate", w.accumulate, "steps per update, which a call of its own then does");
+  app.add_flag("--f64", w.promote, "compute in double precision")->group(group);
+}
+
+namespace {
+
+double number(const std::string& text, const std::string& option) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw CompileError(fmt::format("{}: \"{}\" is no number", option, text));
+  }
+  return value;
+}
+
+template <class E>
+E word(const std::string& text, const std::string& option) {
+  std::string all;
+  for (size_t i = 0; i < std::size(EnumNames<E>::names); ++i) {
+    if (EnumNames<E>::names[i] == text) return static_cast<E>(i);
+    all += (all.empty() ? "" : ", ") + std::string(EnumNames<E>::names[i]);
+  }
+  throw CompileError(fmt::format("{} {}: choose one of {}", option, text, all));
+}
+
+Schedule schedule_of(const std::string& text, int64_t warmup) {
+  Schedule schedule;
+  schedule.warmup = warmup;
+  if (text.empty()) return schedule;
+  std::vector<std::string> parts;
+  std::string rest = text;
+  for (size_t colon; (colon = rest.find(':')) != std::string::npos; rest = rest.substr(colon + 1)) {
+    parts.push_back(rest.substr(0, colon));
+  }
+  parts.push_back(rest);
+  schedule.kind = word<ScheduleKind>(parts[0], "--schedule");
+  const bool steps = schedule.kind == ScheduleKind::step;
+  if (schedule.kind == ScheduleKind::constant ? parts.size() > 1
+                                              : parts.size() < 2 || parts.size() > 3) {
+    throw CompileError("--schedule " + text +
+                       ": write step:EVERY[:FACTOR] or cosine:TOTAL[:LEAST]");
+  }
+  if (parts.size() > 1) {
+    const int64_t length = static_cast<int64_t>(number(parts[1], "--schedule"));
+    (steps ? schedule.every : schedule.total) = length;
+  }
+  if (parts.size() > 2) (steps ? schedule.factor : schedule.least) = number(parts[2], "--schedule");
+  return schedule;
+}
+
+}  // namespace
+
+std::optional<TrainingRequest> TrainingOptions::request() const {
+  const Words& w = *words_;
+  if (!w.train) return std::nullopt;
+  TrainingRequest request;
+  request.spec.loss.kind = word<LossKind>(w.loss, "--loss");
+  request.spec.loss.reduction = word<LossReduction>(w.reduction, "--reduction");
+  request.spec.loss.output = w.output;
+  request.spec.loss.probabilities = w.probabilities;
+  request.spec.loss.class_weights = w.class_weights;
+  request.spec.loss.ignore_index = w.ignore_index;
+  request.spec.loss.label_smoothing = w.label_smoothing;
+  request.spec.loss.delta = w.delta;
+  request.spec.optimizer = w.numbers;
+  request.spec.optimizer.kind = word<OptimizerKind>(w.optimizer, "--optimizer");
+  request.spec.optimizer.schedule = schedule_of(w.schedule, w.warmup);
+  for (const std::string& expression : w.trainable) {
+    const bool file = expression.starts_with('@');
+    for (std::string& part : parse_trainable(file ? read_file(expression.substr(1)) : expression)) {
+      request.spec.trainable.expressions.push_back(std::move(part));
+    }
+  }
+  if (w.batch < 0) throw CompileError("--batch: expected a number from 1 on");
+  if (w.accumulate < 0) throw CompileError("--accumulate: expected a number from 1 on");
+  request.spec.accumulate = w.accumulate;
+  request.batch = w.batch;
+  request.promote = w.promote;
+  return request;
+}
+
+TrainingModels training_models(const std::string& path, const ImportOptions& options,
+                               const TrainingRequest& request, ImportedModel* run) {
+  ImportOptions inference = options;
+  inference.mode = ImportMode::inference;
+  ImportOptions batch = inference;
+  if (request.batch > 0) batch.batch = request.batch;
+  ImportOptions training = batch;
+  training.mode = ImportMode::training;
+  const ImportedModel alone = import_model(path, inference);
+  const ImportedModel trained = import_model(path, training);
+  TrainingModels models;
+  models.inference = alone.module;
+  models.inference_batch = import_model(path, batch).module;
+  models.training = trained.module;
+  models.parameters = trained.parameter_names;
+  models.statistics = trained.updated_statistics;
+  models.generator = trained.generator;
+  models.step = trained.step;
+  if (request.promote) {
+    for (Module* module : {&models.inference, &models.inference_batch, &models.training}) {
+      *module = promote_f64(*module);
+    }
+  }
+  if (run) *run = alone;
+  return models;
+}
+
+ImportedTraining import_training(const std::string& path, const ImportOptions& options,
+                                 const TrainingRequest& request) {
+  ImportedTraining result;
+  result.module =
+      build_training(training_models(path, options, request, &result.model), request.spec);
+  result.module.batch = request.batch > 0 ? request.batch : 1;
+  return result;
+}
+
+}  // namespace backcast
