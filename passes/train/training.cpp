@@ -64,7 +64,8 @@ class Assembly {
     for (const Function* function : functions) {
       taken_.insert(taken_.end(), function->result_names.begin(), function->result_names.end());
       for (ValueId param : function->params) {
-        taken_.push_back(parameter_name(function->node(param)));
+        const std::string name = parameter_name(function->node(param));
+        if (name != models_.step) taken_.push_back(name);  // which the state takes over
       }
     }
   }
@@ -156,7 +157,7 @@ class Assembly {
     }
     const Literal zero = Literal::scalar(ElementType::i32, 0);
     if (spec_.accumulate > 0) names_.accumulated = add_state("accumulated", StateRole::slot, zero);
-    names_.step = add_state("step", StateRole::step, zero);
+    names_.step = add_state(models_.step.empty() ? "step" : models_.step, StateRole::step, zero);
     names_.rate = add_state("learning_rate", StateRole::rate,
                             Literal::scalar(ElementType::f32, spec_.optimizer.rate));
     for (ValueId param : loss.params) {

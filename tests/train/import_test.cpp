@@ -1,0 +1,191 @@
+// Models imported for training and trained: running statistics, dropout.
+#include "frontend/import.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/graph/error.h"
+#include "ir/graph/verifier.h"
+#include "passes/graph/promote_f64.h"
+#include "passes/train/training.h"
+#include "tests/frontend/model_builder.h"
+#include "tests/train/trainer.h"
+
+namespace backcast {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+
+OnnxTensor floats(const std::string& name, const std::vector<int64_t>& dims,
+                  const std::vector<float>& values) {
+  OnnxTensor tensor;
+  tensor.name = name;
+  tensor.data_type = onnx_type::kFloat;
+  tensor.dims = dims;
+  auto held = std::make_shared<std::vector<float>>(values);
+  tensor.float_data = *held;
+  tensor.owner = held;
+  return tensor;
+}
+
+OnnxAttribute real(const std::string& name, float value) {
+  OnnxAttribute a;
+  a.name = name;
+  a.kind = OnnxAttribute::Kind::real;
+  a.f = value;
+  return a;
+}
+
+TrainingModels three_imports(const ModelBuilder& model) {
+  const auto import = [&](ImportMode mode) {
+    ImportOptions options;
+    options.mode = mode;
+    ImportedModel imported = model.import(options);
+    verify(imported.module);
+    return imported;
+  };
+  const ImportedModel inference = import(ImportMode::inference);
+  const ImportedModel training = import(ImportMode::training);
+  return {inference.module,
+          inference.module,
+          training.module,
+          training.parameter_names,
+          training.running_statistics,
+          training.generator,
+          training.step};
+}
+
+TrainingSpec mean_of_output() {
+  TrainingSpec spec;
+  spec.loss.kind = LossKind::mse;
+  return spec;
+}
+
+ModelBuilder batch_norm_model(bool written_for_training) {
+  ModelBuilder m;
+  m.input("x", {"4", "2"}).output("y");
+  for (const auto& [name, values] : std::map<std::string, std::vector<float>>{
+           {"mean", {0.5, -1}}, {"scale", {2, 1}}, {"shift", {0, 3}}, {"var", {4, 0.25}}}) {
+    m.model().graph.initializers.push_back(floats(name, {2}, values));
+  }
+  std::vector<std::string> outputs = {"y"};
+  if (written_for_training) outputs = {"y", "mean_out", "var_out"};
+  m.node("bn", "BatchNormalization", {"x", "scale", "shift", "mean", "var"}, outputs,
+         {real("momentum", 0.75f), real("epsilon", 0),
+          ModelBuilder::integer("training_mode", written_for_training)});
+  return m;
+}
+
+const std::vector<double> kInput = {1, 2, 3, 6, 5, 2, 7, 6};  // means 4, 4; variances 5, 4
+
+class BatchNorm : public ::testing::TestWithParam<bool> {};
+
+TEST_P(BatchNorm, TrainsWithTheBatchAndRunsWithTheRunningStatistics) {
+  const TrainingModels models = three_imports(batch_norm_model(GetParam()));
+  EXPECT_THAT(models.parameters, ElementsAre("scale", "shift"));
+  EXPECT_THAT(models.statistics, ElementsAre("mean", "var"));
+  EXPECT_EQ(models.generator, "");
+  const Module module = build_training(models, mean_of_output());
+  verify(module);
+  EXPECT_EQ(module.states[2].name, "mean");
+  EXPECT_EQ(module.states[2].role, StateRole::statistic);
+  Trainer t(promote_f64(module));
+  const Literal x = Literal::from_doubles(ElementType::f64, {4, 2}, kInput);
+  const auto y_of = [&](double x0, double x1) {  // the running statistics, first values
+    return std::vector<double>{2 * (x0 - 0.5) / 2, (x1 + 1) / 0.5 + 3};
+  };
+  const std::vector<double> run = doubles(t.call("run", {{"x", x}}).at("y"));
+  EXPECT_THAT(std::vector<double>(run.begin(), run.begin() + 2),
+              Pointwise(DoubleNear(1e-9), y_of(1, 2)));
+  const Tensors out = t.call("train_step", {{"x", x}, {"target", x}});
+  const double y0 = 2 * (1 - 4) / std::sqrt(5.0), y1 = (2 - 4) / 2.0 + 3;
+  EXPECT_NEAR(out.at("y").as_double(0), y0, 1e-9);
+  EXPECT_NEAR(out.at("y").as_double(1), y1, 1e-9);
+  // old · momentum + batch · (1 - momentum), the population's variance
+  EXPECT_THAT(doubles(t.state("mean")),
+              Pointwise(DoubleNear(1e-7), std::vector<double>{0.375 + 1, -0.75 + 1}));
+  EXPECT_THAT(doubles(t.state("var")),
+              Pointwise(DoubleNear(1e-7), std::vector<double>{3 + 1.25, 0.1875 + 1}));
+  EXPECT_NE(t.state("scale").as_double(0), 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Written, BatchNorm, ::testing::Values(false, true));
+
+TEST(BatchNormErrors, AStatisticOfTwoNodes) {
+  ModelBuilder m = batch_norm_model(false);
+  m.output("z").node("again", "BatchNormalization", {"y", "scale", "shift", "mean", "var"}, {"z"});
+  try {
+    three_imports(m);
+    ADD_FAILURE() << "was accepted";
+  } catch (const CompileError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("running statistic of another node"));
+  }
+}
+
+/// y = dropout(x · w), w of ones, so that the outputs show the mask.
+ModelBuilder dropout_model(int64_t width) {
+  ModelBuilder m;
+  m.input("x", {"2", std::to_string(width)}).output("y");
+  m.model().graph.initializers.push_back(
+      floats("w", {width}, std::vector<float>(static_cast<size_t>(width), 1)));
+  m.model().graph.initializers.push_back(floats("ratio", {}, {0.25f}));
+  m.node("scale", "Mul", {"x", "w"}, {"s"});
+  m.node("drop1", "Dropout", {"s", "ratio"}, {"d"});
+  m.node("drop2", "Dropout", {"d", "ratio"}, {"y"});
+  return m;
+}
+
+Tensors ones(int64_t width) {
+  const std::vector<double> values(static_cast<size_t>(2 * width), 1);
+  const Literal one = Literal::from_doubles(ElementType::f32, {2, width}, values);
+  return {{"x", one}, {"target", one}};
+}
+
+TEST(Dropout, DropsTheAskedShareDifferentlyInEveryStep) {
+  constexpr int64_t kWidth = 2000;
+  const TrainingModels models = three_imports(dropout_model(kWidth));
+  EXPECT_EQ(models.generator, "generator");
+  TrainingSpec spec = mean_of_output();
+  spec.optimizer.rate = 0;
+  Trainer t(build_training(models, spec));
+  EXPECT_EQ(t.module().states.back().role, StateRole::generator);
+  EXPECT_TRUE(t.call("run", ones(kWidth)).at("y").is_splat(1));
+  const auto step = [&] { return doubles(t.call("train_step", ones(kWidth)).at("y")); };
+  const std::vector<double> first = step(), second = step();
+  EXPECT_NE(first, second);
+  double kept = 0;
+  for (double value : first) {
+    if (value != 0) EXPECT_NEAR(value, 1 / (0.75 * 0.75), 1e-6);
+    kept += value != 0;
+  }
+  EXPECT_NEAR(kept / first.size(), 0.75 * 0.75, 0.03);
+  t.state("step") = Literal::scalar(ElementType::i32, 0);
+  EXPECT_EQ(step(), first);
+  t.state("step") = Literal::scalar(ElementType::i32, 0);
+  t.state("generator") = Literal::from_doubles(ElementType::u32, {2}, {7, 0});
+  EXPECT_NE(step(), first);
+}
+
+TEST(Dropout, WhatIsDroppedHasNoGradient) {
+  constexpr int64_t kWidth = 50;
+  Trainer t(build_training(three_imports(dropout_model(kWidth)), mean_of_output()));
+  const Tensors out = t.call("train_step", ones(kWidth));
+  for (int64_t i = 0; i < kWidth; ++i) {
+    const bool dropped = out.at("y").as_double(i) == 0 && out.at("y").as_double(kWidth + i) == 0;
+    EXPECT_EQ(t.state("w").as_double(i) == 1, dropped) << i;
+  }
+}
+
+TEST(Dropout, EveryBatchOfAnUpdateHasItsOwnMask) {
+  TrainingSpec spec = mean_of_output();
+  spec.accumulate = 2;
+  Trainer t(build_training(three_imports(dropout_model(50)), spec));
+  const auto step = [&] { return doubles(t.call("train_step", ones(50)).at("y")); };
+  EXPECT_NE(step(), step());
+}
+
+}  // namespace
+}  // namespace backcast
