@@ -103,7 +103,7 @@ class Layout {
       if (node.op == &ops::concat) return concat(node, *layout);
       if (node.op == &ops::pad) return pad(node, *layout);
       if (node.op == &ops::slice) return slice(node, *layout);
-      if (node.op == &ops::reduce_window) return window(node, *layout);
+      if (slides(*node.op) && keeps_numbers(node, *layout)) return window(node, *layout);
     }
     std::vector<ValueId> operands;
     for (ValueId operand : node.operands) operands.push_back(as_written(operand));
@@ -177,16 +177,44 @@ class Layout {
     return {b_.emit(ops::slice, {held(node.operands[0]).stored}, attrs), layout};
   }
 
+  /// Operators whose attributes are a window over every dimension of their operands.
+  static bool slides(const OpDef& op) {
+    return &op == &ops::reduce_window || &op == &ops::arg_window || &op == &ops::gather_window ||
+           &op == &ops::scatter_window;
+  }
+
+  /// Whether the elements of a window have the same row-major numbers in a layout.
+  static bool keeps_numbers(const Node& node, const Ints& layout) {
+    if (node.op == &ops::reduce_window) return true;
+    int64_t last = -1;
+    for (const AttrField& field : node.attrs.fields()) {
+      if (field.name != "window") continue;
+      const Ints& window = std::get<Ints>(field.value);
+      for (size_t d = 0; d < window.size(); ++d) {
+        if (window[d] == 1) continue;
+        if (layout[d] < last) return false;
+        last = layout[d];
+      }
+    }
+    return true;
+  }
+
   Held window(const Node& node, const Ints& layout) {
-    ReduceWindowAttrs attrs = node.attrs.as<ReduceWindowAttrs>();
-    Ints order = inverse(layout);
-    attrs.window = permuted(attrs.window, order);
-    attrs.strides = permuted(attrs.strides, order);
-    attrs.dilation = permuted(attrs.dilation, order);
-    attrs.pad_low = permuted(attrs.pad_low, order);
-    attrs.pad_high = permuted(attrs.pad_high, order);
-    ValueId stored = in_layout(node.operands[0], layout);
-    return {b_.emit(ops::reduce_window, {stored}, attrs), layout};
+    const Ints order = inverse(layout);
+    std::vector<AttrField> lists;  // all have one entry per dimension
+    for (AttrField field : node.attrs.fields()) {
+      if (Ints* ints = std::get_if<Ints>(&field.value)) {
+        field.value = permuted(*ints, order);
+      } else if (Dims* dims = std::get_if<Dims>(&field.value)) {
+        field.value = permuted(*dims, order);
+      } else {
+        continue;
+      }
+      lists.push_back(field);
+    }
+    std::vector<ValueId> operands;
+    for (ValueId operand : node.operands) operands.push_back(in_layout(operand, layout));
+    return {b_.emit(*node.op, operands, node.attrs.with(lists)), layout};
   }
 
   /// A window over dimensions 2… of a tensor in N, C, space order.

@@ -128,6 +128,13 @@ void windows(GradientCases& cases) {
                    window_attrs(Reduction::max, {3}, {1}, {1}, {1}, {1}),
                    {},
                    {f64({5}, {2, 1, 1, 1, 0})}});
+  // As PyTorch has it: kernel 2, stride 2, padding 1, dilation 2, extents rounded up.
+  cases.push_back({&ops::reduce_window,
+                   "max, first wins in two dimensions",
+                   {f64({4, 5}, {3, 1, 3, 0, 2, 3, 2, 1, 2, 2, 0, -1, -1, 5, 5, 4, 4, -2, 5, 0})},
+                   window_attrs(Reduction::max, {2, 2}, {2, 2}, {2, 2}, {1, 1}, {2, 1}),
+                   {},
+                   {f64({4, 5}, {0, 0, 0, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 4, 0})}});
   const ReduceWindowAttrs large =
       window_attrs(Reduction::max, {16, 17}, {1, 1}, {1, 1}, {0, 0}, {0, 0});
   cases.push_back({&ops::reduce_window, "max of a window of 272", {spread({17, 17})}, large});
