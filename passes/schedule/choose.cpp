@@ -44,6 +44,7 @@ Chooser::Plan Chooser::plan(VectorMode mode, const std::string& lane_axis) {
     bool turned = choose_transposition();
     if (!turned) {
       choose_tile_axis();
+      choose_jam();
       choose_sizes();
     }
     choose_order();
@@ -284,6 +285,52 @@ void Chooser::choose_tile_axis() {
   }
 }
 
+/// Conditions mention the axis together with one reduction axis only, or not at all.
+bool Chooser::may_jam(const Axis& axis) const {
+  std::string partner;
+  for (const Axis& r : definition_.reduce_axes) {
+    bool together = std::any_of(conditions_.begin(), conditions_.end(), [&](const Expr& c) {
+      return mentions(c, axis.name) && mentions(c, r.name);
+    });
+    if (together && !partner.empty()) return false;
+    if (together) partner = r.name;
+  }
+  for (const Expr& c : conditions_) {
+    if (!mentions(c, axis.name) && (partner.empty() || !mentions(c, partner))) continue;
+    if (partner.empty() || !mentions(c, axis.name) || !mentions(c, partner)) return false;
+    if (!evaluate(c, {{axis.name, 0}, {partner, 0}}) || schedule_.unrolled.count(partner)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// A few elements of an axis that one operand does not depend on: it is read once for all of them.
+void Chooser::choose_jam() {
+  constexpr int64_t kLongest = 4;
+  bool constants = std::any_of(accesses_.begin(), accesses_.end(),
+                               [](const Access& a) { return a.in_reduction && a.constant; });
+  if (!is_reduction_ || constants || !vectorizable_types() || schedule_.vector_axis.empty()) return;
+  for (size_t i = definition_.axes.size(); i-- > 0;) {
+    const Axis& axis = definition_.axes[i];
+    int64_t e = extent(axis.name);
+    if (is_tiled(axis.name) || e < 2 || e > kLongest || !may_jam(axis)) continue;
+    bool shares = false, affine = true;
+    for (const Access& a : accesses_) {
+      affine = affine && coefficient(a.flat, axis.name);
+      shares = shares || (a.in_reduction && !mentions(a.flat, axis.name));
+    }
+    if (!affine || !shares) continue;
+    schedule_.jam_axis = axis.name;
+    schedule_.jam = e;
+    return;
+  }
+}
+
+bool Chooser::is_tiled(const std::string& axis) const {
+  return axis == schedule_.vector_axis || axis == schedule_.tile_axis || axis == schedule_.jam_axis;
+}
+
 /// Where something is reused across the vector axis' blocks (a contraction) the packed panel
 /// stays in cache: vector axis outside. Otherwise memory order.
 void Chooser::choose_order() {
@@ -293,7 +340,7 @@ void Chooser::choose_order() {
                                   !mentions(a.flat, schedule_.vector_axis));
   }
   for (const Axis& axis : definition_.axes) {
-    if (axis.name == schedule_.vector_axis || axis.name == schedule_.tile_axis) continue;
+    if (is_tiled(axis.name)) continue;
     bool in_panel = false;
     for (const Access& a : accesses_)
       in_panel = in_panel || (a.packable && mentions(a.flat, axis.name));
@@ -303,7 +350,7 @@ void Chooser::choose_order() {
   if (contraction) schedule_.order.push_back(schedule_.vector_axis);
   for (const Axis& axis : definition_.axes) {
     const auto& order = schedule_.order;
-    if (axis.name == schedule_.tile_axis || axis.name == schedule_.vector_axis) continue;
+    if (is_tiled(axis.name)) continue;
     if (std::find(order.begin(), order.end(), axis.name) == order.end()) {
       schedule_.order.push_back(axis.name);
     }
@@ -312,6 +359,26 @@ void Chooser::choose_order() {
   if (!contraction && !schedule_.vector_axis.empty()) {
     schedule_.order.push_back(schedule_.vector_axis);
   }
+}
+
+/// The reduction axes as the operand is written: moving it is then moving blocks.
+std::vector<Axis> Chooser::in_memory_order(const Access& a) const {
+  std::vector<Axis> axes = reduce_axes();
+  std::stable_sort(axes.begin(), axes.end(), [&](const Axis& x, const Axis& y) {
+    return std::abs(*coefficient(a.flat, x.name)) > std::abs(*coefficient(a.flat, y.name));
+  });
+  return axes;
+}
+
+/// Elements of the reduction that lie one behind another.
+int64_t Chooser::contiguous_run(const Access& a) const {
+  int64_t run = 1;
+  std::vector<Axis> axes = in_memory_order(a);
+  for (size_t i = axes.size(); i-- > 0;) {
+    if (std::abs(*coefficient(a.flat, axes[i].name)) != run) break;
+    run *= extent(axes[i].name);
+  }
+  return run;
 }
 
 void Chooser::choose_packing() {
@@ -329,9 +396,10 @@ void Chooser::choose_packing() {
       packing.outer.push_back(axis.name);
       packing.outer_extents.push_back(extent(axis.name));
     }
-    for (const Axis& axis : reduce_axes()) {
+    for (const Axis& axis : a.constant ? reduce_axes() : in_memory_order(a)) {
       packing.reduce.push_back(axis.name);
       packing.reduce_extents.push_back(extent(axis.name));
+      packing.reversed.push_back(!a.constant && *coefficient(a.flat, axis.name) < 0);
     }
     // Reading every element once per position means no repetition: all reduction axes count.
     bool repeats = std::any_of(

@@ -25,14 +25,16 @@ int Chooser::registers() const {
 /// Cycles of one reduction step of a tile (of `chains` steps in chains of their own); a huge figure
 /// when it does not fit the registers.
 double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const {
-  int64_t accumulators = tile * vectors * chains;
+  int64_t accumulators = tile * schedule_.jam * vectors * chains;
   int64_t loads = 0, held = 0;
   for (const Access& a : accesses_) {
     if (!a.in_reduction) continue;
     bool with_tile = !schedule_.tile_axis.empty() && mentions(a.flat, schedule_.tile_axis);
     bool with_vector = mentions(a.flat, schedule_.vector_axis);
-    loads += (with_tile ? tile : 1) * (with_vector ? vectors : 1);
-    held += with_vector && !with_tile ? vectors : 1;
+    bool with_jam = !schedule_.jam_axis.empty() && mentions(a.flat, schedule_.jam_axis);
+    int64_t jam = with_jam ? schedule_.jam : 1;
+    loads += (with_tile ? tile : 1) * (with_vector ? vectors : 1) * jam;
+    held += with_vector && !with_tile ? vectors * jam : 1;
   }
   bool fused = target_.has_fma && target_.prefers_fma;
   if (accumulators + held + (fused ? 0 : 1) > registers()) return 1e30;
@@ -173,7 +175,7 @@ void Chooser::choose_sizes() {
 double Chooser::outer_points() const {
   double points = 1;
   for (const Axis& axis : definition_.axes) {
-    if (axis.name == schedule_.vector_axis || axis.name == schedule_.tile_axis) continue;
+    if (is_tiled(axis.name)) continue;
     points *= static_cast<double>(static_extent(axis).value_or(8));
   }
   return points;
@@ -212,12 +214,7 @@ double Chooser::packing_cycles() const {
     if (!packing.at_run_time) continue;
     double each = 1.5;
     for (const Access& a : accesses_) {
-      if (a.buffer != name) continue;
-      for (const std::vector<Axis>* axes : {&definition_.axes, &definition_.reduce_axes}) {
-        for (const Axis& axis : *axes) {
-          if (coefficient(a.flat, axis.name) == 1 && extent(axis.name) >= lanes_) each = 0.5;
-        }
-      }
+      if (a.buffer == name && contiguous_run(a) * 2 >= lanes_) each = 0.5;
     }
     total += 50 + each * static_cast<double>(packed_count(schedule_, name));
   }

@@ -60,9 +60,14 @@ class Chooser {
   void choose_vector_axis();
   void choose_columns();
   void choose_tile_axis();
+  bool may_jam(const loop::Axis& axis) const;
+  void choose_jam();
+  bool is_tiled(const std::string& axis) const;
   bool choose_transposition();
   std::string contiguous_partner(const std::string& vector_axis) const;
   void choose_order();
+  std::vector<loop::Axis> in_memory_order(const Access& access) const;
+  int64_t contiguous_run(const Access& access) const;
   void choose_packing();
   bool reads_in_vectors() const;
 

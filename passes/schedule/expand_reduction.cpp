@@ -37,7 +37,11 @@ Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindi
   if (depth == reduce_axes_.size()) return updates(bindings, reduce);
   const Axis& axis = reduce_axes_[depth];
   if (axis.name == schedule_.lane_axis) return lane_loops(axis, bindings, reduce);
-  bool border = tile_segment_ && tile_segment_->border && guarded_with_tile(axis.name);
+  if (!schedule_.jam_axis.empty() && guarded_with(schedule_.jam_axis, axis.name)) {
+    return jam_loops(depth, axis, bindings, reduce);
+  }
+  bool border =
+      tile_segment_ && tile_segment_->border && guarded_with(schedule_.tile_axis, axis.name);
   if (border || schedule_.unrolled.count(axis.name)) {
     std::vector<Stmt> parts;
     for (int64_t i = 0; i < *static_extent(axis); ++i) {
@@ -65,6 +69,43 @@ Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindi
     parts.push_back(reduce_loops(depth + 1, bindings, inner));
   }
   return loop::for_loop(variable, Expr(0), Expr(*static_extent(axis) / step), loop::block(parts));
+}
+
+/// A loop where every guard with the jammed axis holds, its other elements one by one.
+Stmt Expansion::jam_loops(size_t depth, const Axis& axis, const Bindings& bindings,
+                          const Bindings& reduce) {
+  int64_t extent = *static_extent(axis), low = 0, high = extent;
+  while (low < extent && !jam_guards_hold(axis.name, low)) ++low;
+  while (high > low && !jam_guards_hold(axis.name, high - 1)) --high;
+  std::vector<Stmt> parts;
+  Bindings inner = reduce;
+  const auto add_single = [&](int64_t i) {
+    inner[axis.name] = Expr(i);
+    parts.push_back(reduce_loops(depth + 1, bindings, inner));
+  };
+  for (int64_t i = 0; i < low; ++i) add_single(i);
+  if (high > low) {
+    std::string variable = fresh(axis.name);
+    inner[axis.name] = loop::var(variable);
+    inside_jam_ = true;
+    Stmt body = reduce_loops(depth + 1, bindings, inner);
+    inside_jam_ = false;
+    parts.push_back(loop::for_loop(variable, Expr(low), Expr(high - low), body));
+  }
+  for (int64_t i = high; i < extent; ++i) add_single(i);
+  return loop::block(parts);
+}
+
+bool Expansion::jam_guards_hold(const std::string& reduce_axis, int64_t at) const {
+  for (const std::vector<Expr>& guard : guards_) {
+    for (const Expr& part : guard) {
+      if (!mentions(part, schedule_.jam_axis)) continue;
+      for (int64_t j = 0; j < schedule_.jam; ++j) {
+        if (evaluate(part, {{schedule_.jam_axis, j}, {reduce_axis, at}}) == 0) return false;
+      }
+    }
+  }
+  return true;
 }
 
 /// The innermost loop when the lanes lie along it: whole rounds of the chains, the registers that
@@ -100,10 +141,10 @@ int64_t Expansion::unroll_of(const Axis& axis, const Expr& begin, const Expr& en
   return 1;
 }
 
-bool Expansion::guarded_with_tile(const std::string& reduce_axis) const {
+bool Expansion::guarded_with(const std::string& axis, const std::string& reduce_axis) const {
   for (const std::vector<Expr>& guard : guards_) {
     for (const Expr& part : guard) {
-      if (mentions(part, schedule_.tile_axis) && mentions(part, reduce_axis)) return true;
+      if (mentions(part, axis) && mentions(part, reduce_axis)) return true;
     }
   }
   return false;
@@ -124,6 +165,7 @@ bool Expansion::clips(const Expr& part, const std::string& axis) const {
   if (definition_.accumulators.size() != 1) return false;
   if (part->kind != ExprKind::binary || (part->op != Op::ge && part->op != Op::lt)) return false;
   if (tile_segment_ && mentions(part, schedule_.tile_axis)) return false;
+  if (!schedule_.jam_axis.empty() && mentions(part, schedule_.jam_axis)) return false;
   if (!schedule_.vector_axis.empty() && mentions(part, schedule_.vector_axis)) return false;
   std::vector<std::string> axes = reduce_axes_of(part);
   if (axes.size() != 1 || axes[0] != axis || mentions(part->args[1], axis)) return false;
@@ -158,6 +200,7 @@ Expr Expansion::remaining_guard(size_t acc, const Bindings& at_place, bool& neve
   for (const Expr& part : guards_[acc]) {
     bool with_tile = tile_segment_ && mentions(part, schedule_.tile_axis);
     if (with_tile && !tile_segment_->border) continue;  // the segment is interior
+    if (inside_jam_ && mentions(part, schedule_.jam_axis)) continue;
     std::vector<std::string> axes = reduce_axes_of(part);
     if (axes.size() == 1 && clips(part, axes[0]) && !with_tile) continue;  // in the loop's bounds
     Expr condition = loop::simplify(loop::substitute(part, at_place));
@@ -174,7 +217,7 @@ Expr Expansion::remaining_guard(size_t acc, const Bindings& at_place, bool& neve
 Stmt Expansion::updates(const Bindings& bindings, const Bindings& reduce) {
   std::vector<Stmt> body;
   LetCache lets(body, [this](const std::string& base) { return fresh(base); });
-  for (int64_t m = 0; m < tile_size(); ++m) {
+  for (int64_t m = 0; m < rows(); ++m) {
     Bindings place = at(bindings, m);
     place.insert(reduce.begin(), reduce.end());
     for (int64_t n = 0; n < vectors(); ++n) update({m, n}, vectorizer(n), place, lets, body);
@@ -187,7 +230,7 @@ Stmt Expansion::lane_updates(const Bindings& bindings, const Bindings& reduce, c
                              int64_t chain, bool tail) {
   std::vector<Stmt> body;
   LetCache lets(body, [this](const std::string& name) { return fresh(name); });
-  for (int64_t m = 0; m < tile_size(); ++m) {
+  for (int64_t m = 0; m < rows(); ++m) {
     Bindings place = at(bindings, m);
     place.insert(reduce.begin(), reduce.end());
     if (tail) place[schedule_.lane_axis] = base;
@@ -254,13 +297,13 @@ void Expansion::combine_lanes(std::vector<Stmt>& body) {
     body.push_back(loop::let(variable, value));
     return loop::var(variable, value.type());
   };
-  bool rows = schedule_.row_epilogue && vectors() > 1;
+  bool whole_rows = schedule_.row_epilogue && vectors() > 1;
   for (const Accumulator& acc : definition_.accumulators) {
     const Combining combining = [&](const Expr& a, const Expr& b) {
       return loop::combined(acc.combine, a, b);
     };
     totals_.emplace_back();
-    for (int64_t m = 0; m < tile_size(); ++m) {
+    for (int64_t m = 0; m < rows(); ++m) {
       std::vector<Expr> cells, tails;
       for (int64_t n = 0; n < vectors(); ++n) {
         std::vector<Expr> chains;
@@ -275,7 +318,7 @@ void Expansion::combine_lanes(std::vector<Stmt>& body) {
         cells.push_back(chains[0]);
         if (schedule_.has_tail) tails.push_back(name(accumulator(acc.name, {m, n, 0, true})));
       }
-      if (rows) {
+      if (whole_rows) {
         std::vector<int32_t> order;
         for (size_t n = 0; n < tails.size(); ++n) order.push_back(static_cast<int32_t>(n));
         Expr row = across_lanes(cells, combining, name);
@@ -301,7 +344,9 @@ Expr Expansion::packed_load(const std::string& buffer, loop::Type type, const Bi
   }
   Expr k = Expr(0);
   for (size_t i = 0; i < packing.reduce.size(); ++i) {
-    k = k * Expr(packing.reduce_extents[i]) + place.at(packing.reduce[i]);
+    Expr at = place.at(packing.reduce[i]);
+    if (packing.reversed[i]) at = Expr(packing.reduce_extents[i] - 1) - at;
+    k = k * Expr(packing.reduce_extents[i]) + at;
   }
   int64_t steps = packing.reduce_count();
   int64_t offset = packing.outer_count() * steps * segment_->begin;

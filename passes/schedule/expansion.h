@@ -36,10 +36,11 @@ class Expansion {
   // One register tile
   bool lanes_reduce() const { return !schedule_.lane_axis.empty(); }
   int64_t tile_size() const { return tile_segment_ ? tile_segment_->size : 1; }
+  int64_t rows() const { return tile_size() * schedule_.jam; }
   int64_t vectors() const { return segment_ ? segment_->vectors : 1; }
   int32_t lanes() const { return segment_ ? segment_->lanes : 1; }
   int32_t register_lanes() const { return lanes_reduce() ? schedule_.lanes : lanes(); }
-  int64_t registers() const { return tile_size() * vectors() * schedule_.chains; }
+  int64_t registers() const { return rows() * vectors() * schedule_.chains; }
   loop::Expr slot(const Cell& cell) const;
   Bindings at(const Bindings& bindings, int64_t m) const;
   Vectorizer vectorizer(int64_t n) const;
@@ -51,7 +52,10 @@ class Expansion {
   loop::Stmt reduce_loops(size_t depth, const Bindings& bindings, const Bindings& reduce);
   loop::Stmt lane_loops(const loop::Axis& axis, const Bindings& bindings, const Bindings& reduce);
   int64_t unroll_of(const loop::Axis& axis, const loop::Expr& begin, const loop::Expr& end) const;
-  bool guarded_with_tile(const std::string& reduce_axis) const;
+  bool guarded_with(const std::string& axis, const std::string& reduce_axis) const;
+  loop::Stmt jam_loops(size_t depth, const loop::Axis& axis, const Bindings& bindings,
+                       const Bindings& reduce);
+  bool jam_guards_hold(const std::string& reduce_axis, int64_t at) const;
   std::vector<std::string> reduce_axes_of(const loop::Expr& part) const;
   bool clips(const loop::Expr& part, const std::string& axis) const;
   void clip(const loop::Axis& axis, const Bindings& bindings, loop::Expr& begin,
@@ -84,6 +88,7 @@ class Expansion {
   const VectorSegment* segment_ = nullptr;
   const TileSegment* tile_segment_ = nullptr;
   loop::Expr block_, vector_base_, tile_base_;
+  bool inside_jam_ = false;  // every guard with the jammed axis holds
   std::vector<std::string> registers_, tails_;
   std::vector<std::vector<loop::Expr>> totals_;  // per accumulator: cells, or rows of cells
 };

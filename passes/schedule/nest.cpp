@@ -44,6 +44,7 @@ std::string NestSchedule::to_string() const {
   int64_t tile = 0;
   for (const TileSegment& s : tile_segments) tile = std::max(tile, s.size);
   if (tile > 0) add(fmt::format("tile {} {}", tile_axis, tile));
+  if (!jam_axis.empty()) add("jam " + jam_axis);
   for (const std::string& axis : unrolled) add("unroll " + axis);
   if (!lane_axis.empty()) add(fmt::format("lanes {} {}x{}", lane_axis, lanes, chains));
   if (!transposed_axis.empty()) add("transpose " + transposed_axis);
@@ -129,7 +130,8 @@ Expr Expansion::slot(const Cell& cell) const {
 
 Expansion::Bindings Expansion::at(const Bindings& bindings, int64_t m) const {
   Bindings result = bindings;
-  if (tile_segment_) result[schedule_.tile_axis] = tile_base_ + Expr(m);
+  if (tile_segment_) result[schedule_.tile_axis] = tile_base_ + Expr(m / schedule_.jam);
+  if (!schedule_.jam_axis.empty()) result[schedule_.jam_axis] = Expr(m % schedule_.jam);
   return result;
 }
 
@@ -177,23 +179,23 @@ void Expansion::start(std::vector<Stmt>& body) {
   };
   for (const Accumulator& acc : definition_.accumulators) {
     registers_.push_back(allocate(acc, register_lanes(), registers()));
-    if (schedule_.has_tail) tails_.push_back(allocate(acc, 1, tile_size() * vectors()));
+    if (schedule_.has_tail) tails_.push_back(allocate(acc, 1, rows() * vectors()));
   }
 }
 
 // ---- the epilogue -------------------------------------------------------------------------------
 
 void Expansion::write_outputs(const Bindings& bindings, std::vector<Stmt>& body) {
-  bool rows = schedule_.row_epilogue && vectors() > 1;
-  for (int64_t m = 0; m < tile_size(); ++m) {
-    for (int64_t n = 0; n < (rows ? 1 : vectors()); ++n) {
+  bool whole_rows = schedule_.row_epilogue && vectors() > 1;
+  for (int64_t m = 0; m < rows(); ++m) {
+    for (int64_t n = 0; n < (whole_rows ? 1 : vectors()); ++n) {
       Vectorizer v = vectorizer(n);
-      if (rows) v.lanes = static_cast<int32_t>(vectors());
+      if (whole_rows) v.lanes = static_cast<int32_t>(vectors());
       v.accumulator = [&, m, n](const std::string& name) -> Expr {
         if (!lanes_reduce()) return accumulator(name, {m, n});
         for (size_t i = 0; i < registers_.size(); ++i) {
           if (definition_.accumulators[i].name != name) continue;
-          return totals_[i][static_cast<size_t>(rows ? m : m * vectors() + n)];
+          return totals_[i][static_cast<size_t>(whole_rows ? m : m * vectors() + n)];
         }
         return Expr();
       };

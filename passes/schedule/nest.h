@@ -41,8 +41,9 @@ struct Packing {
   bool at_run_time = false;
   std::vector<std::string> outer;  // serial axes it depends on, with their extents
   std::vector<int64_t> outer_extents;
-  std::vector<std::string> reduce;  // reduction axes in the order of their loops
+  std::vector<std::string> reduce;  // reduction axes, the fastest one last
   std::vector<int64_t> reduce_extents;
+  std::vector<bool> reversed;  // the axis runs backwards through memory: packed as it lies there
   int64_t outer_count() const;
   int64_t reduce_count() const;
 };
@@ -53,6 +54,11 @@ struct NestSchedule {
   std::vector<VectorSegment> vector_segments;
   std::string tile_axis;  // may be empty
   std::vector<TileSegment> tile_segments;
+  // A short axis whose elements all belong to each row of the tile: the taps of a convolution's
+  // gradient. Where its guards with a reduction axis do not hold for all of them, that axis' loop
+  // is unrolled.
+  std::string jam_axis;            // may be empty
+  int64_t jam = 1;                 // its extent
   std::set<std::string> unrolled;  // reduction axes unrolled whole
   int64_t reduce_unroll = 1;       // steps of the innermost reduction loop per iteration
   bool use_fma = false;
@@ -81,9 +87,10 @@ struct NestSchedule {
 loop::Stmt expand(const loop::Definition& definition, const loop::Kernel& kernel,
                   const NestSchedule& schedule);
 
-/// The statement that rearranges operand `name` into buffer `packed` at run time, as definitions.
-loop::Stmt repack(const loop::Definition& definition, const NestSchedule& schedule,
-                  const std::string& name, const std::string& packed);
+/// The statement that rearranges operand `name`, seen with one dimension, into buffer `packed` at
+/// run time, as definitions.
+loop::Stmt repack(const loop::Definition& definition, const loop::Kernel& kernel,
+                  const NestSchedule& schedule, const std::string& name, const std::string& packed);
 /// Elements of the rearranged operand.
 int64_t packed_count(const NestSchedule& schedule, const std::string& name);
 

@@ -58,36 +58,67 @@ int64_t packed_count(const NestSchedule& schedule, const std::string& name) {
   return packing.outer_count() * packing.reduce_count() * width;
 }
 
-loop::Stmt repack(const loop::Definition& definition, const NestSchedule& schedule,
-                  const std::string& name, const std::string& packed) {
+namespace {
+
+/// Neighbouring reduction axes that run through memory as one.
+struct Run {
+  int64_t extent = 1, step = 1;
+};
+
+std::vector<Run> runs_of(const Packing& packing, const Expr& flat) {
+  std::vector<Run> runs;
+  for (size_t i = packing.reduce.size(); i-- > 0;) {
+    int64_t step = std::abs(coefficient(flat, packing.reduce[i]).value());
+    if (!runs.empty() && step == runs.back().step * runs.back().extent) {
+      runs.back().extent *= packing.reduce_extents[i];
+    } else {
+      runs.push_back({packing.reduce_extents[i], step});
+    }
+  }
+  return {runs.rbegin(), runs.rend()};
+}
+
+}  // namespace
+
+loop::Stmt repack(const loop::Definition& definition, const loop::Kernel& kernel,
+                  const NestSchedule& schedule, const std::string& name,
+                  const std::string& packed) {
   const Packing& packing = schedule.packed.at(name);
-  Expr source = find_access(definition, name);
-  std::map<std::string, Expr> unit;  // axes of extent 1 have no loop
-  for (const loop::Axis& axis : definition.axes) unit[axis.name] = Expr(0);
+  Expr access = find_access(definition, name);
+  Expr flat = loop::flat_index(kernel.find(name)->shape, access->args);
+  std::map<std::string, Expr> start;  // axes of extent 1 have no loop
+  for (const loop::Axis& axis : definition.axes) start[axis.name] = Expr(0);
+  for (size_t i = 0; i < packing.reduce.size(); ++i) {
+    start[packing.reduce[i]] = Expr(packing.reversed[i] ? packing.reduce_extents[i] - 1 : 0);
+  }
   std::vector<loop::Stmt> parts;
   for (const VectorSegment& segment : schedule.vector_segments) {
     loop::Definition part;
-    std::map<std::string, Expr> place = unit;
+    std::map<std::string, Expr> place = start;
     Expr row = Expr(0);
     const auto add = [&](const std::string& axis, int64_t extent) {
+      if (extent == 1) return Expr(0);
       part.axes.push_back({axis, Expr(extent)});
       row = row * Expr(extent) + loop::var(axis);
       return loop::var(axis);
     };
     for (size_t i = 0; i < packing.outer.size(); ++i) {
-      place[packing.outer[i]] = add(packing.outer[i], packing.outer_extents[i]);
+      place[packing.outer[i]] = add("o" + std::to_string(i), packing.outer_extents[i]);
     }
-    Expr block = segment.count > 1 ? add("block", segment.count) : Expr(0);
-    for (size_t i = 0; i < packing.reduce.size(); ++i) {
-      place[packing.reduce[i]] = add(packing.reduce[i], packing.reduce_extents[i]);
+    Expr block = add("block", segment.count);
+    Expr along = Expr(0);
+    const std::vector<Run> runs = runs_of(packing, flat);
+    for (size_t i = 0; i < runs.size(); ++i) {
+      along = along + add("k" + std::to_string(i), runs[i].extent) * Expr(runs[i].step);
     }
     Expr lane = loop::var("lane");
     part.axes.push_back({"lane", Expr(segment.width())});
     place[schedule.vector_axis] = Expr(segment.begin) + block * Expr(segment.width()) + lane;
     int64_t first = packing.outer_count() * packing.reduce_count() * segment.begin;
-    part.outputs.push_back({packed,
-                            {Expr(first) + row * Expr(segment.width()) + lane},
-                            loop::substitute(source, place)});
+    part.outputs.push_back(
+        {packed,
+         {Expr(first) + row * Expr(segment.width()) + lane},
+         loop::access(name, access.type().scalar, {loop::substitute(flat, place) + along})});
     parts.push_back(loop::define(std::move(part)));
   }
   return loop::block(parts);

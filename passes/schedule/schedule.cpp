@@ -186,14 +186,15 @@ class Scheduling {
     place.element = result_.buffer(from).element;
     place.loc = step.loc;
     BufferId to = add_packed(place, name, packed_count(chosen, param));
-    const loop::BufferParam& source = *kernel.find(param);
+    loop::BufferParam source = *kernel.find(param);
+    source.shape = {TensorType{ElementType::f32, source.shape}.element_count()};
     Kernel mover;
     mover.name = name;
     mover.locs = kernel.locs;
     mover.sizes = kernel.sizes;
     mover.buffers = {
         source, {parameter, source.element, result_.buffer(to).shape, loop::AccessMode::write, {}}};
-    mover.body = repack(definition, chosen, param, parameter);
+    mover.body = repack(definition, kernel, chosen, param, parameter);
     Step move = step;
     move.kernel = mover.name;
     move.buffers = {from, to};
