@@ -16,19 +16,6 @@ namespace {
 using loop::Buffer;
 using loop::BufferId;
 
-std::set<BufferId> constants_used(const loop::Program& program) {
-  std::set<BufferId> used;
-  for (const loop::EntryPoint& entry : program.entries) {
-    for (const loop::Step& step : entry.steps) {
-      for (const BufferId id : step.buffers) {
-        const BufferId owner = program.owner(id);
-        if (program.buffer(owner).kind == loop::BufferClass::constant) used.insert(owner);
-      }
-    }
-  }
-  return used;
-}
-
 int64_t alignment_of(const Buffer& buffer) {
   return std::max(buffer.alignment, byte_size(buffer.element));
 }
@@ -104,14 +91,55 @@ std::string include_text(const Abi& abi, const std::string& file_name, int64_t a
       abi.prefix, abi.macro_prefix, file_name, bytes, alignment);
 }
 
+/// The initial values of the state as one struct, a member per variable.
+void append_initial(const loop::Program& program, const Abi& abi, ConstantsText& result) {
+  std::string members, values;
+  Identifiers names;
+  for (const StateVariableAbi& v : abi.state.variables) {
+    if (v.initial < 0) continue;
+    const Buffer& buffer = program.buffer(v.buffer);
+    const std::string name = names.make(sanitize(buffer.name));
+    members +=
+        fmt::format("  {} {}[{}]; /* {} */\n", c_type_of(buffer.element), name,
+                    buffer.value.element_count(), comment_text(to_string(buffer.value.type())));
+    values += "  {\n";
+    append_elements(values, buffer.value);
+    values += "\n  },\n";
+    result.initial_offsets[v.buffer] =
+        fmt::format("(uint32_t)offsetof(struct state_initial, {})", name);
+  }
+  if (members.empty()) return;
+  result.text += fmt::format(
+      "struct state_initial {{\n{}}};\nstatic const struct state_initial state_initial {}_WEIGHTS "
+      "= "
+      "{{\n{}}};\n",
+      members, abi.macro_prefix, values);
+  result.initial = "&state_initial";
+}
+
+/// The same as bytes of the binary file.
+void append_initial_bytes(const loop::Program& program, const Abi& abi, ConstantsText& result) {
+  if (abi.state.initial_bytes == 0) return;
+  result.binary.resize((result.binary.size() + 15) / 16 * 16, '\0');
+  const size_t start = result.binary.size();
+  result.initial = fmt::format("({}_constants + {})", abi.prefix, start);
+  for (const StateVariableAbi& v : abi.state.variables) {
+    if (v.initial < 0) continue;
+    result.binary.resize(start + static_cast<size_t>(v.initial), '\0');
+    const std::span<const std::byte> bytes = program.buffer(v.buffer).value.bytes();
+    result.binary.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    result.initial_offsets[v.buffer] = fmt::format("{}u", v.initial);
+  }
+}
+
 }  // namespace
 
 ConstantsText constants_text(const loop::Program& program, const Abi& abi, int64_t inline_bytes,
                              const std::string& file_name) {
   ConstantsText result;
-  const std::set<BufferId> used = constants_used(program);
+  const std::set<BufferId> used = linked_constants(program);
   if (used.empty()) return result;
-  int64_t total = 0, alignment = 1;
+  int64_t total = 0, alignment = abi.state.initial_bytes > 0 ? 16 : 1;
   for (const BufferId id : used) {
     total += static_cast<int64_t>(program.buffer(id).value.bytes().size());
     alignment = std::max(alignment, alignment_of(program.buffer(id)));
@@ -120,6 +148,7 @@ ConstantsText constants_text(const loop::Program& program, const Abi& abi, int64
   if (total <= inline_bytes) result.text = section_macro(abi);
   for (const BufferId id : used) {
     const Buffer& buffer = program.buffer(id);
+    if (buffer.kind == loop::BufferClass::state) continue;
     if (total <= inline_bytes) {
       const std::string name = names.make("const_" + sanitize(buffer.name));
       append_array(result.text, buffer, name, abi.macro_prefix + "_WEIGHTS");
@@ -134,8 +163,10 @@ ConstantsText constants_text(const loop::Program& program, const Abi& abi, int64
     result.binary.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
   if (total > inline_bytes) {
+    append_initial_bytes(program, abi, result);
     result.text = include_text(abi, file_name, alignment, result.binary.size());
   } else {
+    append_initial(program, abi, result);
     result.text += '\n';
   }
   return result;

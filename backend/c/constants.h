@@ -14,6 +14,8 @@ struct ConstantsText {
   std::string text;                             // of the source
   std::string binary;                           // bytes of the file, if any
   std::map<loop::BufferId, std::string> names;  // pointer expression of each constant
+  std::string initial;  // pointer expression of the state's initial values; empty: all are zero
+  std::map<loop::BufferId, std::string> initial_offsets;  // of each variable among them
 };
 
 /// The constants that steps mention. More than `inline_bytes` in total go into a file `file_name`.

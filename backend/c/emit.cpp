@@ -4,7 +4,9 @@
 #include "backend/c/constants.h"
 #include "backend/c/entry_writer.h"
 #include "backend/c/kernel_writer.h"
+#include "backend/c/state_writer.h"
 #include "ir/graph/error.h"
+#include "ir/loop/liveness.h"
 
 namespace backcast {
 
@@ -104,8 +106,8 @@ CSource emit_c(const loop::Program& program, const TargetInfo& target, const COp
   bool has_steps = false;
   for (const loop::EntryPoint& entry : program.entries) {
     has_steps = has_steps || !entry.steps.empty();
-    for (const loop::Step& step : entry.steps) {
-      if (step.kind == loop::StepKind::call) used.insert(step.kernel);
+    for (const loop::Step* step : loop::flat_steps(entry.steps)) {
+      if (step->kind == loop::StepKind::call) used.insert(step->kernel);
     }
   }
   for (const auto& [name, kernel] : program.kernels) {
@@ -129,7 +131,9 @@ CSource emit_c(const loop::Program& program, const TargetInfo& target, const COp
   result.stack_bytes += kFrames;
   result.source = opening(program, result, options) + file_settings(prelude.has_vectors());
   result.source += c_backend::wrap_lines(constants.text + prelude.text() + functions + kernels +
-                                         (has_steps ? c_backend::hooks_text() : "") + entries);
+                                         (has_steps ? c_backend::hooks_text() : "") +
+                                         c_backend::state_text(abi, program, constants) + entries +
+                                         c_backend::state_functions_text(abi, constants));
   HeaderOptions header = options.header;
   header.stack_bytes = result.stack_bytes;
   header.stack_is_estimate = true;

@@ -2,6 +2,8 @@
 #include "backend/c/entry_writer.h"
 
 #include "ir/graph/error.h"
+#include "ir/loop/liveness.h"
+#include "ir/loop/step_access.h"
 
 namespace backcast::c_backend {
 
@@ -24,7 +26,8 @@ class EntryWriter {
     for (size_t i = 0; i < abi.outputs.size(); ++i) {
       pointers_[abi.outputs[i].buffer] = "out->" + abi.outputs[i].identifier;
     }
-    for (const char* name : {"in", "out", "arena", "arena_bytes", "context", "base"}) {
+    for (const char* name :
+         {"in", "out", "arena", "arena_bytes", "context", "base", "state", "saved"}) {
       writer_.local(name);
     }
   }
@@ -33,9 +36,16 @@ class EntryWriter {
 
  private:
   std::string checks() const;
+  std::string signature() const;
+  void range_check(const TensorField& field);
+  void check_finite(const Step& step);
+  void steps(const std::vector<Step>& list);
+  void loop(const Step& step);
+  void branch(const Step& step);
+  void hooked_step(const Step& step, const StepAbi& hook);
   std::string pointer(BufferId id);
   std::string dim(const Dim& d);
-  void step(const Step& step, const StepAbi& hook);
+  void step(const Step& step);
 
   const EntryContext& context_;
   const EntryAbi& abi_;
@@ -43,7 +53,9 @@ class EntryWriter {
   FunctionWriter writer_;
   std::map<BufferId, std::string> pointers_;
   std::set<std::string> symbols_;  // mentioned
-  bool uses_arena_ = false;
+  std::set<BufferId> optional_;    // outputs
+  bool uses_arena_ = false, uses_state_ = false;
+  size_t next_step_ = 0;  // number among all steps of the entry point
 };
 
 std::string failure(const EntryAbi& abi, const Check& check) {
@@ -76,6 +88,15 @@ std::string failure(const EntryAbi& abi, const Check& check) {
                          integer_literal(Scalar::i64, size.range.min),
                          integer_literal(Scalar::i64, size.range.max));
     }
+    case Kind::state_null:
+      return "state == NULL";
+    case Kind::state_alignment:
+      return misaligned("state");
+    case Kind::state_header:
+      return "bc_state_check(STATE_LAYOUT, state) != BC_OK";
+    case Kind::count_zero:
+      return fmt::format("*(const uint32_t *)((const unsigned char *)state + {}) == 0",
+                         check.value);
   }
   BC_CHECK(false, "check of kind {}", static_cast<int>(check.kind));
 }
@@ -136,7 +157,10 @@ std::string EntryWriter::pointer(BufferId id) {
       start = pointers_.at(owner_id);
       break;
     case BufferClass::state:
-      BC_CHECK(false, "state buffer {} in an entry point without state", owner.name);
+      BC_CHECK(owner.offset >= 0, "state buffer {} has no place", owner.name);
+      uses_state_ = true;
+      return fmt::format("({}void *)(saved + {})", abi_.writes_state ? "" : "const ",
+                         dim(bytes + Dim(owner.offset)));
   }
   const std::string qualifier = is_const ? "const " : "";
   if (bytes == Dim(0)) {
@@ -146,8 +170,106 @@ std::string EntryWriter::pointer(BufferId id) {
   return fmt::format("({0}void *)(({0}unsigned char *){1} + {2})", qualifier, start, dim(bytes));
 }
 
+/// Integers of an input that must lie in a range.
+void EntryWriter::range_check(const TensorField& field) {
+  const loop::ValueRange& range = *field.range;
+  const Buffer& buffer = context_.program.buffer(field.buffer);
+  const std::string count = dim(TensorType{buffer.element, buffer.shape}.element_count());
+  const std::string i = writer_.local("i"), value = writer_.local("value");
+  const auto literal = [](int64_t number) { return integer_literal(Scalar::i64, number); };
+  std::string outside =
+      fmt::format("{0} < {1} || {0} > {2}", value, literal(range.min), literal(range.max));
+  if (range.ignore)
+    outside = fmt::format("({}) && {} != {}", outside, value, literal(*range.ignore));
+  writer_.open(fmt::format("for (index_t {0} = 0; {0} < {1}; ++{0})", i, count));
+  writer_.line(fmt::format("const int64_t {} = (int64_t)in->{}[{}];", value, field.identifier, i));
+  writer_.line(fmt::format("if ({}) return {};", outside, macro_of(Status::index)));
+  writer_.close();
+}
+
+void EntryWriter::check_finite(const Step& step) {
+  const bool is_double = context_.program.buffer(step.buffers[0]).element == ElementType::f64;
+  const std::string name = is_double ? "f64_is_finite" : "f32_is_finite";
+  const std::string mask = is_double ? "UINT64_C(0x7ff0000000000000)" : "0x7f800000u";
+  writer_.prelude().helper(name, [&] {
+    return inline_function("int", name, "const void *value") +
+           fmt::format(
+               " {{\n  uint{0}_t bits;\n  __builtin_memcpy(&bits, value, sizeof bits);\n"
+               "  return (bits & {1}) != {1};\n}}\n",
+               is_double ? 64 : 32, mask);
+  });
+  writer_.line(fmt::format("if (!{}({})) return {};", name, pointer(step.buffers[0]),
+                           macro_of(Status::nonfinite)));
+}
+
+/// A step that writes an output the caller may leave out runs only if it is there.
+void EntryWriter::step(const Step& step) {
+  const StepAbi& hook = abi_.steps[next_step_++];
+  if (step.kind == loop::StepKind::check_finite) return check_finite(step);
+  if (step.kind == loop::StepKind::loop) return loop(step);
+  if (step.kind == loop::StepKind::branch) return branch(step);
+  for (const TensorField& output : abi_.outputs) {
+    if (!optional_.contains(output.buffer)) continue;
+    if (!loop::written_buffers(context_.program, step).contains(output.buffer)) continue;
+    writer_.open(fmt::format("if (out->{} != NULL)", output.identifier));
+    hooked_step(step, hook);
+    writer_.close();
+    return;
+  }
+  hooked_step(step, hook);
+}
+
+void EntryWriter::steps(const std::vector<Step>& list) {
+  for (const Step& step : list) this->step(step);
+}
+
+/// Hooks are called for the steps inside, in every trip.
+void EntryWriter::loop(const Step& step) {
+  const std::string i = writer_.local(step.symbol);
+  std::string end = dim(step.count);
+  const bool is_short = step.buffers[0] >= 0;
+  if (is_short) {
+    const std::string trips = writer_.local(step.symbol + "_trips");
+    const std::string last = writer_.local(step.symbol + "_end");
+    writer_.line(
+        fmt::format("const int64_t {} = *(const int64_t *)({});", trips, pointer(step.buffers[0])));
+    writer_.line(fmt::format("const index_t {0} = {1} < 0 ? 0 : {1} < {2} ? (index_t){1} : {2};",
+                             last, trips, end));
+    end = last;
+  }
+  std::string condition;
+  if (step.buffers[1] >= 0) {
+    condition = fmt::format(" && *(const uint8_t *)({}) != 0", pointer(step.buffers[1]));
+  }
+  if (step.reverse) {
+    writer_.open(fmt::format("for (index_t {0} = {1} - 1; {0} >= 0; --{0})", i, end));
+  } else {
+    writer_.open(fmt::format("for (index_t {0} = 0; {0} < {1}{2}; ++{0})", i, end, condition));
+  }
+  steps(step.body);
+  writer_.close();
+}
+
+void EntryWriter::branch(const Step& step) {
+  const std::string condition =
+      fmt::format("*(const uint8_t *)({}) {{}} 0", pointer(step.buffers[0]));
+  const auto test = [&](const char* operation) {
+    return fmt::format("if ({})", fmt::format(fmt::runtime(condition), operation));
+  };
+  if (!step.body.empty()) {
+    writer_.open(test("!="));
+    steps(step.body);
+    writer_.close();
+  }
+  if (!step.otherwise.empty()) {
+    writer_.open(test("=="));
+    steps(step.otherwise);
+    writer_.close();
+  }
+}
+
 /// The memory of a buffer overlaps another's only if both lie in the arena or are one.
-void EntryWriter::step(const Step& step, const StepAbi& hook) {
+void EntryWriter::hooked_step(const Step& step, const StepAbi& hook) {
   const std::string name = context_.names ? string_literal(hook.name) : "NULL";
   writer_.line(fmt::format("before_kernel(context, {}, {});", hook.number, name));
   std::string args;
@@ -165,13 +287,23 @@ void EntryWriter::step(const Step& step, const StepAbi& hook) {
   writer_.line(fmt::format("after_kernel(context, {}, {});", hook.number, name));
 }
 
+std::string EntryWriter::signature() const {
+  std::string text = fmt::format("bc_status {0}(", abi_.symbol);
+  if (abi_.has_state) text += abi_.writes_state ? "void *state, " : "const void *state, ";
+  if (abi_.has_structs) {
+    text += fmt::format("const {0}_inputs *in, const {0}_outputs *out, ", abi_.symbol);
+  }
+  return text + "void *arena,\n    size_t arena_bytes, const bc_context *context) {\n";
+}
+
 std::string EntryWriter::write(const loop::EntryPoint& entry) {
-  for (size_t i = 0; i < entry.steps.size(); ++i) step(entry.steps[i], abi_.steps[i]);
+  optional_ = entry.optional_outputs;
+  for (const TensorField& field : abi_.inputs) {
+    if (field.range) range_check(field);
+  }
+  this->steps(entry.steps);
   const std::string steps = writer_.take_text();
-  std::string text = fmt::format(
-      "bc_status {0}(const {0}_inputs *in, const {0}_outputs *out, void *arena,\n"
-      "    size_t arena_bytes, const bc_context *context) {{\n",
-      abi_.symbol);
+  std::string text = signature();
   const std::string checked = checks();
   text += checked;
   if (checked.find("arena_bytes") == std::string::npos) text += "  (void)arena_bytes;\n";
@@ -180,6 +312,10 @@ std::string EntryWriter::write(const loop::EntryPoint& entry) {
     text += "  unsigned char *const base = (unsigned char *)arena;\n";
   } else if (checked.find("arena ==") == std::string::npos) {
     text += "  (void)arena;\n";
+  }
+  if (uses_state_) {
+    const std::string type = abi_.writes_state ? "unsigned char *" : "const unsigned char *";
+    text += fmt::format("  {0}const saved = ({0})state;\n", type);
   }
   for (const SizeField& size : abi_.sizes) {
     if (!symbols_.contains(size.symbol)) continue;
@@ -210,7 +346,8 @@ std::map<std::string, KernelUse> kernel_uses(const loop::Program& program) {
     }
   }
   for (const loop::EntryPoint& entry : program.entries) {
-    for (const Step& step : entry.steps) {
+    for (const Step* flat : loop::flat_steps(entry.steps)) {
+      const Step& step = *flat;
       if (step.kind != loop::StepKind::call) continue;
       const loop::Kernel& kernel = program.kernels.at(step.kernel);
       BC_CHECK(kernel.buffers.size() == step.buffers.size(), "call of {} with {} buffers",

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "ir/graph/error.h"
+#include "ir/loop/liveness.h"
+#include "ir/loop/step_access.h"
 
 namespace backcast {
 namespace {
@@ -38,9 +40,10 @@ int64_t max_elements(const loop::Program& program, loop::BufferId id) {
   return program.storage_bytes(id) / byte_size(buffer.element);
 }
 
-std::vector<TensorField> tensor_fields(const loop::Program& program,
+std::vector<TensorField> tensor_fields(const loop::Program& program, const loop::EntryPoint& entry,
                                        const std::vector<loop::BufferId>& ids,
-                                       loop::BufferClass kind, Identifiers& names) {
+                                       loop::BufferClass kind, const std::string& prefix,
+                                       Identifiers& names) {
   std::vector<TensorField> fields;
   Identifiers macro_names;
   std::set<loop::BufferId> seen;
@@ -50,15 +53,18 @@ std::vector<TensorField> tensor_fields(const loop::Program& program,
              "buffer {} of an entry point is not an input or output of its own", buffer.name);
     BC_CHECK(seen.insert(id).second, "buffer {} twice in an entry point", buffer.name);
     TensorField field;
-    field.name = buffer.name;
-    field.identifier = names.make(buffer.name);
+    // From the second entry point on, a buffer's name has the entry point's in front.
+    field.name = buffer.name.substr(buffer.name.starts_with(prefix) ? prefix.size() : 0);
+    field.identifier = names.make(field.name);
     field.macro_name = macro_names.make(upper_case(field.identifier));
     field.buffer = id;
     field.element = buffer.element;
     field.c_type = c_type_of(buffer.element);
     field.shape = to_string(TensorType{buffer.element, buffer.shape});
     field.max_elements = max_elements(program, id);
-    field.nullable = field.max_elements == 0;
+    field.nullable = field.max_elements == 0 || entry.optional_outputs.contains(id);
+    const auto range = entry.ranges.find(id);
+    if (range != entry.ranges.end()) field.range = range->second;
     fields.push_back(std::move(field));
   }
   return fields;
@@ -66,19 +72,24 @@ std::vector<TensorField> tensor_fields(const loop::Program& program,
 
 std::vector<Check> checks_of(const Abi& abi, const EntryAbi& entry) {
   using Kind = Check::Kind;
-  std::vector<Check> checks = {{Kind::in_null, Status::null}, {Kind::out_null, Status::null}};
+  std::vector<Check> checks;
+  if (entry.has_structs) checks = {{Kind::in_null, Status::null}, {Kind::out_null, Status::null}};
   for (size_t i = 0; i < entry.inputs.size(); ++i) {
     if (!entry.inputs[i].nullable) checks.push_back({Kind::input_null, Status::null, i});
   }
   for (size_t i = 0; i < entry.outputs.size(); ++i) {
     if (!entry.outputs[i].nullable) checks.push_back({Kind::output_null, Status::null, i});
   }
+  if (entry.has_state) checks.push_back({Kind::state_null, Status::null});
   if (abi.arena_bytes > 0) {
     checks.push_back({Kind::arena_null, Status::null});
     checks.push_back({Kind::arena_size, Status::arena_size, 0, abi.arena_bytes});
     if (abi.arena_alignment > 1) {
       checks.push_back({Kind::arena_alignment, Status::alignment, 0, abi.arena_alignment});
     }
+  }
+  if (entry.has_state) {
+    checks.push_back({Kind::state_alignment, Status::alignment, 0, abi.state.alignment});
   }
   for (size_t i = 0; i < entry.inputs.size(); ++i) {
     const int64_t bytes = byte_size(entry.inputs[i].element);
@@ -91,13 +102,16 @@ std::vector<Check> checks_of(const Abi& abi, const EntryAbi& entry) {
   for (size_t i = 0; i < entry.sizes.size(); ++i) {
     checks.push_back({Kind::dimension, Status::dimension, i});
   }
+  if (entry.has_state) checks.push_back({Kind::state_header, Status::state});
   return checks;
 }
 
 std::vector<SizeField> size_fields(const loop::Program& program, Identifiers& names) {
   std::vector<SizeField> fields;
-  Identifiers macro_names({"ARENA", "STACK", "WEIGHT", "MODEL"});
+  Identifiers macro_names({"ARENA", "STACK", "WEIGHT", "MODEL", "STATE", "PARAMETER"});
+  const std::set<std::string> bound = loop::loop_symbols(program);
   for (const auto& [symbol, range] : program.symbols) {
+    if (bound.contains(symbol)) continue;
     const std::string identifier = names.make(symbol);
     fields.push_back({symbol, identifier, macro_names.make(upper_case(identifier)), range});
   }
@@ -116,8 +130,9 @@ std::string step_name(const loop::Program& program, const loop::Step& step) {
     }
   }
   if (name.empty()) name = step.loc.node;
-  if (name.empty()) name = step.kind == loop::StepKind::copy ? "copy" : step.kernel;
-  return name;
+  constexpr std::string_view kKinds[] = {"", "copy", "loop", "branch", "check_finite"};
+  if (name.empty()) name = kKinds[static_cast<size_t>(step.kind)];
+  return name.empty() ? step.kernel : name;
 }
 
 void mix(uint64_t& hash, std::string_view bytes) {
@@ -129,6 +144,7 @@ void mix(uint64_t& hash, std::string_view bytes) {
 
 /// FNV-1a over what the model is to its callers: interface and constants.
 uint64_t model_hash(const loop::Program& program) {
+  if (program.model_hash != 0) return program.model_hash;
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
   for (const auto& [symbol, range] : program.symbols) {
     mix(hash, fmt::format("{} {} {}", symbol, range.min, range.max));
@@ -137,7 +153,10 @@ uint64_t model_hash(const loop::Program& program) {
     if (buffer.kind == loop::BufferClass::arena || buffer.view_of >= 0) continue;
     mix(hash,
         fmt::format("{} {}", buffer.name, to_string(TensorType{buffer.element, buffer.shape})));
-    if (buffer.kind == loop::BufferClass::constant) {
+    if (buffer.kind == loop::BufferClass::state) mix(hash, enum_name(buffer.role));
+    const bool has_value = !buffer.value.bytes().empty();
+    if (buffer.kind == loop::BufferClass::constant ||
+        (buffer.kind == loop::BufferClass::state && has_value)) {
       mix(hash, fmt::format("{:016x}", buffer.value.hash()));
     }
   }
@@ -150,12 +169,16 @@ uint64_t model_hash(const loop::Program& program) {
 std::set<loop::BufferId> linked_constants(const loop::Program& program) {
   std::set<loop::BufferId> used;
   for (const loop::EntryPoint& entry : program.entries) {
-    for (const loop::Step& step : entry.steps) {
-      for (const loop::BufferId id : step.buffers) {
+    for (const loop::Step* step : loop::flat_steps(entry.steps)) {
+      for (const loop::BufferId id : step->buffers) {
+        if (id < 0) continue;
         const loop::BufferId owner = program.owner(id);
         if (program.buffer(owner).kind == loop::BufferClass::constant) used.insert(owner);
       }
     }
+  }
+  for (const StateVariableAbi& variable : state_of(program).variables) {
+    if (variable.initial >= 0) used.insert(variable.buffer);
   }
   return used;
 }
@@ -166,7 +189,13 @@ std::string_view macro_of(Status status) {
                                           "BC_ERROR_ARENA_SIZE",
                                           "BC_ERROR_ALIGNMENT",
                                           "BC_ERROR_DIMENSION",
-                                          "BC_ERROR_INDEX"};
+                                          "BC_ERROR_INDEX",
+                                          "BC_ERROR_STATE_SIZE",
+                                          "BC_ERROR_STATE",
+                                          "BC_ERROR_NONFINITE",
+                                          "BC_ERROR_CHECKPOINT",
+                                          "BC_ERROR_IO",
+                                          "BC_ERROR_VALUE"};
   return kMacros[static_cast<size_t>(status)];
 }
 
@@ -182,6 +211,9 @@ Abi abi_of(const loop::Program& program) {
   for (const loop::BufferId id : linked_constants(program)) {
     abi.weight_bytes += static_cast<int64_t>(program.buffer(id).value.bytes().size());
   }
+  BC_CHECK(program.states().empty() || program.state_bytes > 0, "the state of {} was not planned",
+           program.name);
+  abi.state = state_of(program);
   int32_t number = 0;
   for (const loop::EntryPoint& entry : program.entries) {
     EntryAbi result;
@@ -189,15 +221,26 @@ Abi abi_of(const loop::Program& program) {
     result.symbol = program.name + "_" + sanitize(entry.name);
     result.macro_name = upper_case(sanitize(entry.name));
     Identifiers input_names, output_names;
-    result.sizes = size_fields(program, input_names);
-    result.inputs = tensor_fields(program, entry.inputs, loop::BufferClass::input, input_names);
-    result.outputs = tensor_fields(program, entry.outputs, loop::BufferClass::output, output_names);
+    result.has_state = abi.state.bytes > 0;
+    result.writes_state = loop::writes_state(program, entry);
+    result.has_structs = !result.has_state || !entry.inputs.empty() || !entry.outputs.empty();
+    if (result.has_structs) result.sizes = size_fields(program, input_names);
+    const std::string prefix = abi.entries.empty() ? "" : entry.name + "_";
+    result.inputs =
+        tensor_fields(program, entry, entry.inputs, loop::BufferClass::input, prefix, input_names);
+    result.outputs = tensor_fields(program, entry, entry.outputs, loop::BufferClass::output, prefix,
+                                   output_names);
     result.checks = checks_of(abi, result);
-    for (const loop::Step& step : entry.steps) {
-      result.steps.push_back({number++, step_name(program, step)});
+    if (entry.required_count >= 0) {
+      result.checks.push_back(
+          {Check::Kind::count_zero, Status::state, 0, program.buffer(entry.required_count).offset});
+    }
+    for (const loop::Step* step : loop::flat_steps(entry.steps)) {
+      result.steps.push_back({number++, step_name(program, *step)});
     }
     abi.entries.push_back(std::move(result));
   }
+  abi.functions = state_functions(abi);
   return abi;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -21,7 +22,13 @@ enum class Status : int32_t {
   arena_size = 2,
   alignment = 3,
   dimension = 4,
-  index = 5
+  index = 5,
+  state_size = 6,
+  state = 7,
+  nonfinite = 8,
+  checkpoint = 9,
+  io = 10,
+  value = 11
 };
 std::string_view macro_of(Status status);  // "BC_ERROR_NULL"
 
@@ -46,6 +53,8 @@ struct TensorField {
   /// Null is answered with BC_ERROR_NULL unless set (outputs the caller may leave out, tensors
   /// without elements).
   bool nullable = false;
+  /// What the values may be; checked after all of EntryAbi::checks, BC_ERROR_INDEX.
+  std::optional<loop::ValueRange> range;
 };
 
 /// One test of an entry point: answers `status` when it fails. Emitted in the order given.
@@ -60,7 +69,11 @@ struct Check {
     arena_alignment,  // (uintptr_t)arena & (value - 1)
     input_alignment,  // (uintptr_t)in->field & (value - 1), value the size of the element
     output_alignment,
-    dimension  // in->size_field < min || in->size_field > max
+    dimension,        // in->size_field < min || in->size_field > max
+    state_null,       // state == NULL
+    state_alignment,  // (uintptr_t)state & (value - 1)
+    state_header,     // magic, ABI version or model hash is another, or generation == 0
+    count_zero        // the 32 bits at state + value are zero
   };
   Kind kind = Kind::in_null;
   Status status = Status::null;
@@ -77,15 +90,70 @@ struct StepAbi {
 /// bc_status <symbol>(const <symbol>_inputs *in, const <symbol>_outputs *out, void *arena,
 ///                    size_t arena_bytes, const bc_context *context)
 /// Fields lie in the structs in this order: sizes, then inputs; outputs. A struct without fields
-/// has one `uint8_t reserved`.
+/// has one `uint8_t reserved`. In a training library `state` comes first, const where the entry
+/// point writes none, and an entry point without inputs and outputs has no structs:
+/// bc_status <symbol>(void *state, void *arena, size_t arena_bytes, const bc_context *context)
 struct EntryAbi {
   std::string name;              // "run"
   std::string symbol;            // "kws_run"
   std::string macro_name;        // "RUN"
-  std::vector<SizeField> sizes;  // every symbol of the program, sorted by the model's name
+  std::vector<SizeField> sizes;  // every symbol no loop binds, sorted by the model's name
   std::vector<TensorField> inputs, outputs;
   std::vector<Check> checks;
-  std::vector<StepAbi> steps;  // one per step of the entry point
+  std::vector<StepAbi> steps;  // one per step of the entry point, nested ones included (flat_steps)
+  bool has_state = false;
+  bool writes_state = false;
+  bool has_structs = true;
+};
+
+/// A row of the table that tells runtime-c what lies in the state (bc_variable in bc_runtime.h).
+struct StateVariableAbi {
+  loop::BufferId buffer = -1;
+  uint64_t name_hash = 0;  // FNV-1a of the initializer's name
+  int64_t offset = 0, bytes = 0;
+  int64_t slice_start = 0;
+  int32_t slice_axis = -1;
+  uint8_t role = 0;
+  uint8_t element = 0;  // as checkpoints have it
+  /// Where its initial value begins among those of all variables, each aligned to its element; -1:
+  /// zeros.
+  int64_t initial = -1;
+};
+
+/// The state of a training library; `bytes` is 0 for a library without.
+struct StateAbi {
+  int64_t bytes = 0, alignment = 1;
+  int64_t parameter_count = 0;  // elements of parameters and statistics
+  int64_t batch = 0, accumulate = 0;
+  int64_t initial_bytes = 0;  // of initial values
+  std::string flat_type;      // "float" or "double": of the flat vectors
+  ElementType rate = ElementType::f32;
+  bool has_rate = false, has_gradients = false;
+  std::vector<StateVariableAbi> variables;
+};
+
+/// What the first words of an initialised state hold (bc_runtime.h).
+inline constexpr uint32_t kStateMagic = 0x54534342;
+inline constexpr uint32_t kStateAbi = 1;
+/// The sets of roles that the flat vectors consist of, as bits.
+inline constexpr uint32_t kParameterRoles = 3;
+inline constexpr uint32_t kGradientRoles = 8;
+
+/// A function that a training library offers besides its entry points; each calls one function of
+/// runtime-c and hands the table of variables over.
+struct StateFunction {
+  enum class Kind : uint8_t {
+    init,               // (void *state, size_t state_bytes, uint64_t seed)
+    set_learning_rate,  // (void *state, float rate)
+    get,                // (const void *state, float *flat)
+    set,                // (void *state, const float *flat)
+    save,               // (const void *state, const bc_writer *writer)
+    load                // (void *state, const bc_reader *reader)
+  };
+  Kind kind = Kind::init;
+  std::string symbol;   // "net_get_parameters"
+  std::string runtime;  // "bc_state_get"
+  uint32_t roles = 0;   // get, set
 };
 
 struct Abi {
@@ -96,14 +164,22 @@ struct Abi {
   int64_t weight_bytes = 0;  // constants that steps read
   uint64_t model_hash = 0;   // of interface and constants
   std::vector<EntryAbi> entries;
+  StateAbi state;
+  std::vector<StateFunction> functions;  // of the state, in the header's order
 };
+
+/// What a library keeps between calls; `bytes` is 0 when the program has no state buffers.
+StateAbi state_of(const loop::Program& program);
+
+/// What the library offers for its state; `abi` is complete but for these.
+std::vector<StateFunction> state_functions(const Abi& abi);
 
 /// InternalError for a program whose entry points break the rules: an input that is not an input
 /// buffer, an output that is not an output buffer of its own.
 Abi abi_of(const loop::Program& program);
 
-/// The constants that reach the library: those that a step reads. A packed weight replaces what it
-/// was made of.
+/// The constants that reach the library: those that a step reads (a packed weight replaces what it
+/// was made of), and the state variables whose initial value is not zero.
 std::set<loop::BufferId> linked_constants(const loop::Program& program);
 
 /// "float", "uint8_t" (bool), "uint16_t" (f16, bf16), …

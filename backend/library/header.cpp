@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "backend/library/header_format.h"
 #include "ir/graph/error.h"
 
 namespace backcast {
@@ -16,74 +17,15 @@ constexpr std::string_view kLicence = "/* SPDX-License-Identifier: 0BSD */\n";
 constexpr std::string_view kOpen = "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
 constexpr std::string_view kClose = "#ifdef __cplusplus\n} /* extern \"C\" */\n#endif\n";
 
-/// Lines `code /* comment */` with the comments in one column; a comment that would pass column 100
-/// takes lines of its own above.
-class Aligned {
- public:
-  void add(std::string code, std::string comment = {}) {
-    rows_.push_back({std::move(code), std::move(comment)});
-  }
-  std::string text() const {
-    size_t column = 0;
-    for (const Row& row : rows_) {
-      if (fits(row)) column = std::max(column, row.code.size() + 1);
-    }
-    std::string result;
-    for (const Row& row : rows_) {
-      if (row.comment.empty()) {
-        result += row.code + "\n";
-      } else if (!fits(row)) {
-        result += above(row) + row.code + "\n";
-      } else {
-        const size_t pad =
-            column + row.comment.size() + 6 > kColumns ? 1 : column - row.code.size();
-        result += row.code + std::string(pad, ' ') + "/* " + row.comment + " */\n";
-      }
-    }
-    return result;
-  }
-
- private:
-  static constexpr size_t kColumns = 100;
-  struct Row {
-    std::string code, comment;
-  };
-  static bool fits(const Row& row) {
-    return !row.comment.empty() && row.code.size() + row.comment.size() + 7 <= kColumns;
-  }
-  /// The comment in pieces, wherever a piece ends.
-  static std::string above(const Row& row) {
-    const std::string indent(std::min<size_t>(row.code.find_first_not_of(' '), 8), ' ');
-    std::string result;
-    for (size_t i = 0; i < row.comment.size(); i += 80) {
-      std::string piece = row.comment.substr(i, 80);
-      while (!piece.empty() && piece.back() == ' ') piece.pop_back();
-      result += indent + "/* " + piece + " */\n";
-    }
-    return result;
-  }
-  std::vector<Row> rows_;
-};
-
-/// A comment in lines of at most 100 columns.
-std::string filled_comment(const std::string& text) {
-  std::string result, line = "/*";
-  for (size_t start = 0; start < text.size();) {
-    const size_t end = std::min(text.find(' ', start), text.size());
-    const std::string word = text.substr(start, end - start);
-    if (line.size() + word.size() + 4 > 100) {
-      result += line + "\n";
-      line = " *";
-    }
-    line += " " + word;
-    start = end + 1;
-  }
-  return result + line + " */\n";
+std::string range_text(const loop::ValueRange& range) {
+  const std::string ignored = range.ignore ? fmt::format(", or {}", *range.ignore) : "";
+  return fmt::format(", each {}..{}{}", range.min, range.max, ignored);
 }
 
 std::string field_comment(const TensorField& field) {
   std::string text = field.shape;
   if (field.identifier != field.name) text += fmt::format(", \"{}\"", comment_text(field.name));
+  if (field.range) text += range_text(*field.range);
   if (field.nullable) text += ", or null";
   return comment_text(text);
 }
@@ -118,8 +60,10 @@ std::string macros(const Abi& abi, const HeaderOptions& options) {
                ? "estimate: local arrays and what compilers usually add"
                : "most that a call takes, callees of bc_context not included");
   rest.add(fmt::format("#define {}_WEIGHT_BYTES {}", prefix, abi.weight_bytes),
-           fmt::format("constants, in section .rodata.{}", abi.prefix));
-  text += rest.text() + "\n";
+           fmt::format("{}, in section .rodata.{}",
+                       abi.state.bytes > 0 ? "constants and first parameters" : "constants",
+                       abi.prefix));
+  text += rest.text() + state_macros(abi) + "\n";
   if (symbolic) {
     for (const SizeField& size : abi.entries[0].sizes) {
       if (size.identifier != size.symbol) {
@@ -144,22 +88,6 @@ std::string macros(const Abi& abi, const HeaderOptions& options) {
   return text + "\n";
 }
 
-/// Arguments that go on while a line has room.
-std::string declaration(const std::string& start, const std::vector<std::string>& arguments,
-                        const std::string& end) {
-  std::string text, line = start;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string argument = arguments[i] + (i + 1 < arguments.size() ? "," : end);
-    if (i > 0 && line.size() + 1 + argument.size() > 100) {
-      text += line + "\n";
-      line = std::string(std::min<size_t>(start.size(), 60), ' ') + argument;
-    } else {
-      line += (i > 0 ? " " : "") + argument;
-    }
-  }
-  return text + line + "\n";
-}
-
 /// Declared, then defined inline: the library itself holds entry points only.
 std::string arena_function(const Abi& abi, const EntryAbi& entry) {
   std::string checks;
@@ -178,11 +106,17 @@ std::string arena_function(const Abi& abi, const EntryAbi& entry) {
          fmt::format("  return {}_ARENA_BYTES;\n}}\n\n", abi.macro_prefix);
 }
 
+std::string structs_text(const Abi& abi, const EntryAbi& entry) {
+  if (!entry.has_structs) return "";
+  std::string text = struct_text(entry.symbol + "_inputs", entry.sizes, entry.inputs, true);
+  text += struct_text(entry.symbol + "_outputs", {}, entry.outputs, false);
+  if (!entry.sizes.empty()) text += arena_function(abi, entry);
+  return text;
+}
+
 std::string entry_declaration(const Abi& abi, const EntryAbi& entry) {
   const std::string& symbol = entry.symbol;
-  std::string text = struct_text(symbol + "_inputs", entry.sizes, entry.inputs, true);
-  text += struct_text(symbol + "_outputs", {}, entry.outputs, false);
-  if (!entry.sizes.empty()) text += arena_function(abi, entry);
+  std::string text = structs_text(abi, entry);
   text += filled_comment(fmt::format(
       "Runs the model. `arena` needs {0}_ARENA_BYTES aligned to {0}_ARENA_ALIGN{1}; its contents "
       "before and after mean nothing. Tensors must not overlap. `context` may be null.",
@@ -216,8 +150,9 @@ std::string header_text(const Abi& abi, const HeaderOptions& options) {
   const std::string from =
       options.model_file.empty() ? "" : " from " + comment_text(options.model_file);
   std::string text(kLicence);
-  text += fmt::format("/* {}: made by Backcast {}{} for {}. */\n", abi.prefix, options.version,
-                      from, options.target);
+  text += filled_comment(fmt::format("{}: made by Backcast {}{} for {}{}.", abi.prefix,
+                                     options.version, from, options.target,
+                                     options.training.empty() ? "" : ", " + options.training));
   text += fmt::format("#ifndef {0}\n#define {0}\n\n", guard);
   const size_t types = kTypes.find("#ifndef BC_TYPES_H");
   BC_CHECK(types != std::string_view::npos, "bc_types.h has lost its guard");
@@ -228,7 +163,12 @@ std::string header_text(const Abi& abi, const HeaderOptions& options) {
       "#endif\n\n";
   text += macros(abi, options);
   text += kOpen;
-  for (const EntryAbi& entry : abi.entries) text += entry_declaration(abi, entry);
+  if (abi.state.bytes > 0) {
+    for (const EntryAbi& entry : abi.entries) text += structs_text(abi, entry);
+    text += state_declarations(abi);
+  } else {
+    for (const EntryAbi& entry : abi.entries) text += entry_declaration(abi, entry);
+  }
   text += kClose;
   return text + fmt::format("#endif /* {} */\n", guard);
 }

@@ -17,6 +17,7 @@ struct HeaderOptions {
   int64_t stack_bytes = 0;
   /// Is `stack_bytes` what local variables take rather than a bound on the machine code?
   bool stack_is_estimate = false;
+  std::string training;  // "training with cross-entropy and momentum, batch 4"; empty: not said
 };
 
 /// Equal input gives equal text: no date, no path.

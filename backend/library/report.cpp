@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/graph/error.h"
+#include "ir/loop/liveness.h"
 
 namespace backcast {
 namespace {
@@ -49,16 +50,15 @@ struct Interval {
   size_t first = 0, last = 0;
 };
 
-/// First and last step that touch each arena buffer (or views of it).
+/// First and last step over which each arena buffer (with its views) lives.
 std::map<BufferId, Interval> lifetimes(const loop::Program& program,
                                        const loop::EntryPoint& entry) {
+  const std::vector<loop::LiveRange> ranges = loop::live_ranges(program, entry);
   std::map<BufferId, Interval> result;
-  for (size_t i = 0; i < entry.steps.size(); ++i) {
-    for (const BufferId id : entry.steps[i].buffers) {
-      const BufferId owner = program.owner(id);
-      if (program.buffer(owner).kind != BufferClass::arena) continue;
-      result.try_emplace(owner, Interval{i, i}).first->second.last = i;
-    }
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (program.buffers[i].kind != BufferClass::arena || ranges[i].first > ranges[i].last) continue;
+    result[static_cast<BufferId>(i)] = {static_cast<size_t>(ranges[i].first),
+                                        static_cast<size_t>(ranges[i].last)};
   }
   return result;
 }
@@ -92,13 +92,16 @@ ReportStep step_report(const loop::Program& program, const loop::Step& step, con
   result.name = abi.name;
   const bool is_call = step.kind == loop::StepKind::call;
   const loop::Kernel* kernel = is_call ? &program.kernels.at(step.kernel) : nullptr;
-  result.kernel = is_call ? step.kernel : "copy";
+  constexpr std::string_view kKinds[] = {"", "copy", "loop", "branch", "check_finite"};
+  result.kernel = is_call ? step.kernel : kKinds[static_cast<size_t>(step.kind)];
   result.macs = is_call ? kernel->macs : 0;
   result.nodes = node_names(is_call ? kernel->locs : std::vector<Loc>{step.loc});
   std::set<BufferId> weights;
   for (size_t i = 0; i < step.buffers.size(); ++i) {
+    if (step.buffers[i] < 0) continue;
     ReportBuffer operand = describe(program, step.buffers[i]);
-    operand.access = is_call ? name_of(kernel->buffers.at(i).mode) : i == 0 ? "read" : "write";
+    const bool is_written = step.kind == loop::StepKind::copy && i == 1;
+    operand.access = is_call ? name_of(kernel->buffers.at(i).mode) : is_written ? "write" : "read";
     const BufferId owner = program.owner(step.buffers[i]);
     if (program.buffer(owner).kind == BufferClass::constant && weights.insert(owner).second) {
       result.weight_bytes += program.storage_bytes(owner);
@@ -113,8 +116,9 @@ ReportEntry entry_report(const loop::Program& program, const loop::EntryPoint& e
   ReportEntry result;
   result.name = entry.name;
   const std::map<BufferId, Interval> intervals = lifetimes(program, entry);
-  for (size_t i = 0; i < entry.steps.size(); ++i) {
-    ReportStep step = step_report(program, entry.steps[i], abi.steps[i]);
+  const std::vector<const loop::Step*> steps = loop::flat_steps(entry.steps);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    ReportStep step = step_report(program, *steps[i], abi.steps[i]);
     for (const auto& [id, interval] : intervals) {
       if (interval.first <= i && i <= interval.last) step.live.push_back(describe(program, id));
     }
@@ -153,7 +157,17 @@ Report report_of(const loop::Program& program, const ReportOptions& options) {
   report.code_bytes = options.code_bytes;
   report.stack_bytes = options.stack_bytes;
   for (const loop::BufferId id : linked_constants(program)) {
+    if (program.buffer(id).kind == BufferClass::state) continue;
     report.parameters += program.buffer(id).value.element_count();
+  }
+  report.parameters += abi.state.parameter_count;
+  report.state_bytes = abi.state.bytes;
+  report.state_alignment = abi.state.alignment;
+  for (const StateVariableAbi& v : abi.state.variables) {
+    const Buffer& buffer = program.buffer(v.buffer);
+    report.state.push_back({buffer.name, std::string(enum_name(buffer.role)),
+                            to_string(TensorType{buffer.element, buffer.shape}), v.offset,
+                            v.bytes});
   }
   for (size_t i = 0; i < program.entries.size(); ++i) {
     report.entries.push_back(entry_report(program, program.entries[i], abi.entries[i]));

@@ -52,11 +52,20 @@ struct ReportEntry {
   std::vector<ReportLifetime> lifetimes;  // in order of their first step
 };
 
+/// A variable of the state.
+struct ReportState {
+  std::string name, role, type;
+  int64_t offset = 0, bytes = 0;
+};
+
 struct Report {
   std::string name, model_file, target, version;
   int64_t arena_bytes = 0, arena_bound = 0, arena_alignment = 1;
   int64_t weight_bytes = 0;
-  int64_t parameters = 0;  // elements of constant tensors
+  int64_t parameters = 0;   // elements of constant and of trained tensors
+  int64_t state_bytes = 0;  // of a training library; 0: it has no state
+  int64_t state_alignment = 1;
+  std::vector<ReportState> state;  // in order
   std::optional<int64_t> code_bytes, stack_bytes;
   std::vector<ReportEntry> entries;
 };

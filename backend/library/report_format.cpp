@@ -60,6 +60,10 @@ std::string summary(const Report& report) {
   line("RAM", report.arena_bytes,
        fmt::format("arena, aligned to {}; lower bound {}", report.arena_alignment,
                    grouped(report.arena_bound)));
+  if (report.state_bytes > 0) {
+    line("state", report.state_bytes,
+         fmt::format("kept by the caller, aligned to {}", report.state_alignment));
+  }
   line("flash", report.weight_bytes + report.code_bytes.value_or(0),
        report.code_bytes ? fmt::format("{} constants, {} code", grouped(report.weight_bytes),
                                        grouped(*report.code_bytes))
@@ -86,6 +90,15 @@ std::string entry_table(const Report& report, const ReportEntry& entry) {
                 grouped(life.buffer.bytes), life.buffer.name + " " + life.buffer.type});
   }
   return text + memory.text();
+}
+
+std::string state_table(const Report& report) {
+  if (report.state.empty()) return "";
+  Table rows({"offset", "bytes", "role", "state"});
+  for (const ReportState& v : report.state) {
+    rows.add({grouped(v.offset), grouped(v.bytes), v.role, v.name + " " + v.type});
+  }
+  return "\n" + rows.text();
 }
 
 Json buffer_json(const ReportBuffer& buffer) {
@@ -130,6 +143,7 @@ Json entry_json(const ReportEntry& entry) {
 
 std::string report_text(const Report& report) {
   std::string text = summary(report);
+  text += state_table(report);
   for (const ReportEntry& entry : report.entries) text += entry_table(report, entry);
   return text;
 }
@@ -145,6 +159,17 @@ std::string report_json(const Report& report) {
                {"arena_alignment", report.arena_alignment},
                {"weight_bytes", report.weight_bytes},
                {"parameters", report.parameters}};
+  if (report.state_bytes > 0) {
+    json["state_bytes"] = report.state_bytes;
+    json["state_alignment"] = report.state_alignment;
+    for (const ReportState& v : report.state) {
+      json["state"].push_back({{"name", v.name},
+                               {"role", v.role},
+                               {"type", v.type},
+                               {"offset", v.offset},
+                               {"bytes", v.bytes}});
+    }
+  }
   if (report.code_bytes) json["code_bytes"] = *report.code_bytes;
   if (report.stack_bytes) json["stack_bytes"] = *report.stack_bytes;
   Json entries = Json::array();

@@ -6,6 +6,7 @@
 #include "backend/llvm/expr_emitter.h"
 #include "backend/llvm/function_attributes.h"
 #include "ir/graph/error.h"
+#include "ir/loop/step_access.h"
 
 namespace backcast::llvm_backend {
 namespace {
@@ -16,7 +17,7 @@ using loop::BufferId;
 using loop::Step;
 using loop::StepKind;
 
-enum Argument : unsigned { kIn, kOut, kArena, kArenaBytes, kContext, kArgumentCount };
+enum Argument : unsigned { kState, kIn, kOut, kArena, kArenaBytes, kContext, kArgumentCount };
 
 class EntryEmitter {
  public:
@@ -39,8 +40,11 @@ class EntryEmitter {
     create_function();
     for (const Check& check : abi_.checks) fail_if(violated(check), check.status);
     bind_arguments();
+    for (size_t i = 0; i < abi_.inputs.size(); ++i) {
+      if (abi_.inputs[i].range) check_range(i);
+    }
     load_hooks();
-    for (size_t i = 0; i < entry_.steps.size(); ++i) emit_step(i);
+    emit_steps(entry_.steps);
     builder_.CreateRet(status(Status::ok));
   }
 
@@ -50,7 +54,15 @@ class EntryEmitter {
   llvm::Value* misaligned(llvm::Value* pointer, int64_t alignment);
   void bind_arguments();
   void load_hooks();
-  void emit_step(size_t position);
+  void check_range(size_t input);
+  void check_finite(const Step& step);
+  void emit_steps(const std::vector<Step>& steps);
+  void emit_step(const Step& step);
+  void emit_loop(const Step& step);
+  void emit_branch(const Step& step);
+  llvm::Value* loop_end(const Step& step);
+  llvm::Value* is_true(BufferId id);
+  void emit_hooked_step(const Step& step, const StepAbi& abi);
   void emit_copy(const Step& step);
   void emit_hook(llvm::Value* hook, int32_t number, llvm::Value* name);
   llvm::Value* step_name(const StepAbi& step);
@@ -73,15 +85,19 @@ class EntryEmitter {
     exprs_.forget();
     return exprs_.emit(loop::expr_of(dim));
   }
+  llvm::Value* argument(Argument which) { return function_->getArg(positions_[which]); }
+  llvm::Value* place_in_state(int64_t offset) {
+    return builder_.CreateConstInBoundsGEP1_64(llvm::Type::getInt8Ty(context_), argument(kState),
+                                               static_cast<uint64_t>(offset));
+  }
   /// The live value of size field `i`: int64 fields come first.
   llvm::Value* size_field(size_t i) {
-    return field(function_->getArg(kIn), 8 * static_cast<int64_t>(i),
-                 llvm::Type::getInt64Ty(context_));
+    return field(argument(kIn), 8 * static_cast<int64_t>(i), llvm::Type::getInt64Ty(context_));
   }
   llvm::Value* tensor_field(Argument side, size_t i) {
     const int64_t start = side == kIn ? 8 * static_cast<int64_t>(abi_.sizes.size()) : 0;
     const int64_t bytes = types_.target().pointer_bits / 8;
-    return field(function_->getArg(side), start + bytes * static_cast<int64_t>(i), pointer_);
+    return field(argument(side), start + bytes * static_cast<int64_t>(i), pointer_);
   }
   llvm::Value* field(llvm::Value* base, int64_t offset, llvm::Type* type) {
     llvm::Value* at = builder_.CreateConstInBoundsGEP1_64(llvm::Type::getInt8Ty(context_), base,
@@ -102,22 +118,32 @@ class EntryEmitter {
   Environment environment_;
   ExprEmitter exprs_;
   llvm::Function* function_ = nullptr;
+  unsigned positions_[kArgumentCount] = {};  // among the function's parameters
   llvm::Value* arena_ = nullptr;
   llvm::Value* user_ = nullptr;
   llvm::Value* before_ = nullptr;
   llvm::Value* after_ = nullptr;
   std::map<BufferId, llvm::Value*> arguments_;  // inputs and outputs
+  size_t next_step_ = 0;                        // number among all steps of the entry point
 };
 
 void EntryEmitter::create_function() {
-  const std::vector<llvm::Type*> params = {pointer_, pointer_, pointer_, types_.index(), pointer_};
+  llvm::Type* index = types_.index();
+  std::vector<llvm::Type*> params;
+  const bool present[] = {abi_.has_state, abi_.has_structs, abi_.has_structs, true, true, true};
+  for (unsigned i = 0; i < kArgumentCount; ++i) {
+    positions_[i] = static_cast<unsigned>(params.size());
+    if (present[i]) params.push_back(i == kArenaBytes ? index : pointer_);
+  }
   auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context_), params, false);
   function_ =
       llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, abi_.symbol, module_);
   set_function_attributes(*function_, types_.target());
-  const char* names[] = {"in", "out", "arena", "arena_bytes", "context"};
-  for (unsigned i = 0; i < kArgumentCount; ++i) function_->getArg(i)->setName(names[i]);
-  arena_ = function_->getArg(kArena);
+  const char* names[] = {"state", "in", "out", "arena", "arena_bytes", "context"};
+  for (unsigned i = 0; i < kArgumentCount; ++i) {
+    if (present[i]) function_->getArg(positions_[i])->setName(names[i]);
+  }
+  arena_ = argument(kArena);
   builder_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function_));
 }
 
@@ -131,9 +157,9 @@ llvm::Value* EntryEmitter::misaligned(llvm::Value* pointer, int64_t alignment) {
 llvm::Value* EntryEmitter::violated(const Check& check) {
   switch (check.kind) {
     case Check::Kind::in_null:
-      return builder_.CreateIsNull(function_->getArg(kIn));
+      return builder_.CreateIsNull(argument(kIn));
     case Check::Kind::out_null:
-      return builder_.CreateIsNull(function_->getArg(kOut));
+      return builder_.CreateIsNull(argument(kOut));
     case Check::Kind::input_null:
       return builder_.CreateIsNull(tensor_field(kIn, check.field));
     case Check::Kind::output_null:
@@ -141,7 +167,7 @@ llvm::Value* EntryEmitter::violated(const Check& check) {
     case Check::Kind::arena_null:
       return builder_.CreateIsNull(arena_);
     case Check::Kind::arena_size:
-      return builder_.CreateICmpULT(function_->getArg(kArenaBytes),
+      return builder_.CreateICmpULT(argument(kArenaBytes),
                                     llvm::ConstantInt::getSigned(types_.index(), check.value));
     case Check::Kind::arena_alignment:
       return misaligned(arena_, check.value);
@@ -159,6 +185,16 @@ llvm::Value* EntryEmitter::violated(const Check& check) {
           builder_.CreateICmpSGT(value, llvm::ConstantInt::getSigned(type, range.max));
       return builder_.CreateOr(low, high);
     }
+    case Check::Kind::state_null:
+      return builder_.CreateIsNull(argument(kState));
+    case Check::Kind::state_alignment:
+      return misaligned(argument(kState), check.value);
+    case Check::Kind::state_header:
+      return builder_.CreateIsNotNull(
+          builder_.CreateCall(symbols_.state_check, {symbols_.state_layout, argument(kState)}));
+    case Check::Kind::count_zero:
+      return builder_.CreateIsNull(
+          builder_.CreateLoad(llvm::Type::getInt32Ty(context_), place_in_state(check.value)));
   }
   BC_CHECK(false, "unknown check of entry point {}", entry_.name);
 }
@@ -176,10 +212,56 @@ void EntryEmitter::bind_arguments() {
   }
 }
 
+/// Ends the call when an integer of the input lies outside of its range.
+void EntryEmitter::check_range(size_t input) {
+  const TensorField& tensor = abi_.inputs[input];
+  const loop::ValueRange& range = *tensor.range;
+  Dim elements = 1;
+  for (const Dim& extent : program_.buffer(tensor.buffer).shape) elements = elements * extent;
+  llvm::Value* count = index_value(elements);
+  llvm::Type* int64 = llvm::Type::getInt64Ty(context_);
+  llvm::Type* element = types_.memory({loop::scalar_of(tensor.element), 1});
+  llvm::BasicBlock* before = builder_.GetInsertBlock();
+  llvm::BasicBlock* test = llvm::BasicBlock::Create(context_, "labels", function_);
+  llvm::BasicBlock* body = llvm::BasicBlock::Create(context_, "label", function_);
+  llvm::BasicBlock* next = llvm::BasicBlock::Create(context_, "labelled", function_);
+  builder_.CreateBr(test);
+  builder_.SetInsertPoint(test);
+  llvm::PHINode* i = builder_.CreatePHI(types_.index(), 2);
+  i->addIncoming(llvm::ConstantInt::get(types_.index(), 0), before);
+  builder_.CreateCondBr(builder_.CreateICmpSLT(i, count), body, next);
+  builder_.SetInsertPoint(body);
+  llvm::Value* at = builder_.CreateGEP(element, arguments_.at(tensor.buffer), i);
+  const bool is_signed = name_of(tensor.element)[0] == 'i';
+  llvm::Value* value = builder_.CreateIntCast(builder_.CreateLoad(element, at), int64, is_signed);
+  llvm::Value* outside = builder_.CreateOr(
+      builder_.CreateICmpSLT(value, llvm::ConstantInt::getSigned(int64, range.min)),
+      builder_.CreateICmpSGT(value, llvm::ConstantInt::getSigned(int64, range.max)));
+  if (range.ignore) {
+    llvm::Constant* ignored = llvm::ConstantInt::getSigned(int64, *range.ignore);
+    outside = builder_.CreateAnd(outside, builder_.CreateICmpNE(value, ignored));
+  }
+  fail_if(outside, Status::index);
+  i->addIncoming(builder_.CreateAdd(i, llvm::ConstantInt::get(types_.index(), 1)),
+                 builder_.GetInsertBlock());
+  builder_.CreateBr(test);
+  builder_.SetInsertPoint(next);
+}
+
+/// An exponent of ones is infinity or NaN.
+void EntryEmitter::check_finite(const Step& step) {
+  const bool is_double = program_.buffer(step.buffers[0]).element == ElementType::f64;
+  llvm::Type* type = llvm::Type::getIntNTy(context_, is_double ? 64 : 32);
+  llvm::Constant* ones =
+      llvm::ConstantInt::get(type, is_double ? UINT64_C(0x7ff0000000000000) : UINT64_C(0x7f800000));
+  llvm::Value* bits = builder_.CreateLoad(type, address(step.buffers[0]));
+  fail_if(builder_.CreateICmpEQ(builder_.CreateAnd(bits, ones), ones), Status::nonfinite);
+}
+
 /// The hooks of bc_context, null where the caller has none.
 void EntryEmitter::load_hooks() {
   const int64_t pointer_bytes = types_.target().pointer_bits / 8;
-  llvm::Value* context = function_->getArg(kContext);
+  llvm::Value* context = argument(kContext);
   llvm::BasicBlock* start = builder_.GetInsertBlock();
   llvm::BasicBlock* check = llvm::BasicBlock::Create(context_, "context", function_);
   llvm::BasicBlock* read = llvm::BasicBlock::Create(context_, "hooks", function_);
@@ -216,6 +298,10 @@ llvm::Value* EntryEmitter::address(BufferId id) {
     return builder_.CreateInBoundsGEP(element, address(buffer.view_of), offset);
   }
   if (buffer.kind == BufferClass::constant) return symbols_.constants.at(id);
+  if (buffer.kind == BufferClass::state) {
+    BC_CHECK(buffer.offset >= 0, "state {} was not planned", buffer.name);
+    return place_in_state(buffer.offset);
+  }
   if (buffer.kind == BufferClass::arena) {
     BC_CHECK(buffer.offset >= 0, "buffer {} was not planned", buffer.name);
     return builder_.CreateConstInBoundsGEP1_64(llvm::Type::getInt8Ty(context_), arena_,
@@ -250,10 +336,95 @@ void EntryEmitter::emit_hook(llvm::Value* hook, int32_t number, llvm::Value* nam
   builder_.SetInsertPoint(next);
 }
 
-void EntryEmitter::emit_step(size_t position) {
-  const Step& step = entry_.steps[position];
-  const int32_t number = abi_.steps[position].number;
-  llvm::Value* name = step_name(abi_.steps[position]);
+/// A step that writes an output the caller may leave out runs only if it is there.
+void EntryEmitter::emit_step(const Step& step) {
+  const StepAbi& abi = abi_.steps[next_step_++];
+  if (step.kind == StepKind::check_finite) return check_finite(step);
+  if (step.kind == StepKind::loop) return emit_loop(step);
+  if (step.kind == StepKind::branch) return emit_branch(step);
+  for (const BufferId id : entry_.optional_outputs) {
+    if (!loop::written_buffers(program_, step).contains(id)) continue;
+    llvm::BasicBlock* run = llvm::BasicBlock::Create(context_, "wanted", function_);
+    llvm::BasicBlock* next = llvm::BasicBlock::Create(context_, "left_out", function_);
+    builder_.CreateCondBr(builder_.CreateIsNull(arguments_.at(id)), next, run);
+    builder_.SetInsertPoint(run);
+    emit_hooked_step(step, abi);
+    builder_.CreateBr(next);
+    builder_.SetInsertPoint(next);
+    return;
+  }
+  emit_hooked_step(step, abi);
+}
+
+void EntryEmitter::emit_steps(const std::vector<Step>& steps) {
+  for (const Step& step : steps) emit_step(step);
+}
+
+llvm::Value* EntryEmitter::is_true(BufferId id) {
+  return builder_.CreateIsNotNull(
+      builder_.CreateLoad(llvm::Type::getInt8Ty(context_), address(id)));
+}
+
+/// The number of trips as an index: min(max(trips, 0), count).
+llvm::Value* EntryEmitter::loop_end(const Step& step) {
+  llvm::Value* count = index_value(step.count);
+  if (step.buffers[0] < 0) return count;
+  llvm::Type* int64 = llvm::Type::getInt64Ty(context_);
+  llvm::Value* trips = builder_.CreateLoad(int64, address(step.buffers[0]));
+  llvm::Constant* zero = llvm::ConstantInt::get(int64, 0);
+  trips = builder_.CreateSelect(builder_.CreateICmpSLT(trips, zero), zero, trips);
+  llvm::Value* wide = builder_.CreateIntCast(count, int64, true);
+  llvm::Value* least = builder_.CreateSelect(builder_.CreateICmpSLT(trips, wide), trips, wide);
+  return builder_.CreateIntCast(least, types_.index(), true);
+}
+
+/// Hooks are called for the steps inside, in every trip.
+void EntryEmitter::emit_loop(const Step& step) {
+  llvm::Value* end = loop_end(step);
+  llvm::Constant* one = llvm::ConstantInt::get(types_.index(), 1);
+  llvm::BasicBlock* before = builder_.GetInsertBlock();
+  llvm::BasicBlock* test = llvm::BasicBlock::Create(context_, "loop", function_);
+  llvm::BasicBlock* body = llvm::BasicBlock::Create(context_, "trip", function_);
+  llvm::BasicBlock* next = llvm::BasicBlock::Create(context_, "looped", function_);
+  builder_.CreateBr(test);
+  builder_.SetInsertPoint(test);
+  llvm::PHINode* trip = builder_.CreatePHI(types_.index(), 2);
+  trip->addIncoming(llvm::ConstantInt::get(types_.index(), 0), before);
+  llvm::Value* runs = builder_.CreateICmpSLT(trip, end);
+  if (step.buffers[1] >= 0) {
+    llvm::BasicBlock* asked = llvm::BasicBlock::Create(context_, "condition", function_);
+    builder_.CreateCondBr(runs, asked, next);
+    builder_.SetInsertPoint(asked);
+    runs = is_true(step.buffers[1]);
+  }
+  builder_.CreateCondBr(runs, body, next);
+  builder_.SetInsertPoint(body);
+  environment_.values[step.symbol] =
+      step.reverse ? builder_.CreateSub(builder_.CreateSub(end, trip), one) : trip;
+  emit_steps(step.body);
+  environment_.values.erase(step.symbol);
+  trip->addIncoming(builder_.CreateAdd(trip, one), builder_.GetInsertBlock());
+  builder_.CreateBr(test);
+  builder_.SetInsertPoint(next);
+}
+
+void EntryEmitter::emit_branch(const Step& step) {
+  llvm::BasicBlock* then = llvm::BasicBlock::Create(context_, "then", function_);
+  llvm::BasicBlock* otherwise = llvm::BasicBlock::Create(context_, "else", function_);
+  llvm::BasicBlock* next = llvm::BasicBlock::Create(context_, "joined", function_);
+  builder_.CreateCondBr(is_true(step.buffers[0]), then, otherwise);
+  builder_.SetInsertPoint(then);
+  emit_steps(step.body);
+  builder_.CreateBr(next);
+  builder_.SetInsertPoint(otherwise);
+  emit_steps(step.otherwise);
+  builder_.CreateBr(next);
+  builder_.SetInsertPoint(next);
+}
+
+void EntryEmitter::emit_hooked_step(const Step& step, const StepAbi& abi) {
+  const int32_t number = abi.number;
+  llvm::Value* name = step_name(abi);
   emit_hook(before_, number, name);
   if (step.kind == StepKind::copy) {
     emit_copy(step);

@@ -16,6 +16,8 @@ namespace backcast::llvm_backend {
 struct ModuleSymbols {
   std::map<loop::BufferId, llvm::GlobalVariable*> constants;
   std::map<std::string, llvm::Function*> kernels;
+  llvm::GlobalVariable* state_layout = nullptr;  // of a training library
+  llvm::Function* state_check = nullptr;         // bc_state_check
 };
 
 /// `abi` describes `entry`: the function's name, the fields of its structs, its checks.

@@ -103,6 +103,21 @@ class AlignedMemory {
   std::byte* data_ = nullptr;
 };
 
+/// The three forms an entry point may have (EntryAbi).
+int32_t call_entry(const EntryAbi& abi, void* code, void* state, const void* in, const void* out,
+                   void* arena, size_t arena_bytes) {
+  if (!abi.has_state) {
+    using Function = int32_t (*)(const void*, const void*, void*, size_t, const void*);
+    return reinterpret_cast<Function>(code)(in, out, arena, arena_bytes, nullptr);
+  }
+  if (!abi.has_structs) {
+    using Function = int32_t (*)(void*, void*, size_t, const void*);
+    return reinterpret_cast<Function>(code)(state, arena, arena_bytes, nullptr);
+  }
+  using Function = int32_t (*)(void*, const void*, const void*, void*, size_t, const void*);
+  return reinterpret_cast<Function>(code)(state, in, out, arena, arena_bytes, nullptr);
+}
+
 uint64_t word_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
 
 }  // namespace
@@ -138,6 +153,10 @@ CompiledProgram::CompiledProgram(const loop::Program& program, const TargetInfo&
                                   arguments_of(program, entry.outputs)};
     impl_->symbols[abi.symbol] = reinterpret_cast<void*>(loader.getSymbol(abi.symbol).getAddress());
   }
+  for (const StateFunction& function : impl_->abi.functions) {
+    impl_->symbols[function.symbol] =
+        reinterpret_cast<void*>(loader.getSymbol(function.symbol).getAddress());
+  }
 }
 
 CompiledProgram::~CompiledProgram() = default;
@@ -152,9 +171,40 @@ void* CompiledProgram::symbol(const std::string& name) const {
 
 int64_t CompiledProgram::stack_bytes() const { return impl_->stack_bytes; }
 
+StateMemory::StateMemory(int64_t bytes, int64_t alignment)
+    : storage_(new std::byte[static_cast<size_t>(bytes + alignment)]()), bytes_(bytes) {
+  void* start = storage_.get();
+  size_t room = static_cast<size_t>(bytes + alignment);
+  data_ = std::align(static_cast<size_t>(alignment), static_cast<size_t>(bytes), start, room);
+}
+
+StateMemory CompiledProgram::make_state(uint64_t seed) const {
+  const StateAbi& abi = impl_->abi.state;
+  BC_CHECK(abi.bytes > 0, "{} has no state", impl_->abi.prefix);
+  StateMemory state(abi.bytes, abi.alignment);
+  using Init = int32_t (*)(void*, size_t, uint64_t);
+  const Init init = reinterpret_cast<Init>(symbol(impl_->abi.prefix + "_init"));
+  const int32_t status = init(state.data(), static_cast<size_t>(abi.bytes), seed);
+  BC_CHECK(status == 0, "{}_init answered {}", impl_->abi.prefix, status);
+  return state;
+}
+
 std::vector<Literal> CompiledProgram::run(const std::string& name,
                                           const std::vector<Literal>& inputs,
-                                          const SymbolValues& given) const {
+                                          const SymbolValues& sizes) const {
+  BC_CHECK(impl_->abi.state.bytes == 0, "{} needs its state", impl_->abi.prefix);
+  return call(name, inputs, nullptr, sizes);
+}
+
+std::vector<Literal> CompiledProgram::run(const std::string& name,
+                                          const std::vector<Literal>& inputs, StateMemory& state,
+                                          const SymbolValues& sizes) const {
+  return call(name, inputs, state.data(), sizes);
+}
+
+std::vector<Literal> CompiledProgram::call(const std::string& name,
+                                           const std::vector<Literal>& inputs, void* state,
+                                           const SymbolValues& given) const {
   const auto found = impl_->entries.find(name);
   BC_CHECK(found != impl_->entries.end(), "no entry point {}", name);
   const Entry& entry = found->second;
@@ -191,10 +241,9 @@ std::vector<Literal> CompiledProgram::run(const std::string& name,
   in_words.push_back(0);
   out_words.push_back(0);
   AlignedMemory arena(impl_->abi.arena_bytes, std::max<int64_t>(impl_->abi.arena_alignment, 1));
-  using Function = int32_t (*)(const void*, const void*, void*, size_t, const void*);
-  const Function function = reinterpret_cast<Function>(symbol(entry.abi.symbol));
-  const int32_t status = function(in_words.data(), out_words.data(), arena.data(),
-                                  static_cast<size_t>(impl_->abi.arena_bytes), nullptr);
+  const int32_t status =
+      call_entry(entry.abi, symbol(entry.abi.symbol), state, in_words.data(), out_words.data(),
+                 arena.data(), static_cast<size_t>(impl_->abi.arena_bytes));
   if (status != 0) {
     throw CompileError(
         fmt::format("{} answered {}", entry.abi.symbol, macro_of(static_cast<Status>(status))));

@@ -9,6 +9,7 @@
 #include "backend/llvm/entry_emitter.h"
 #include "backend/llvm/function_attributes.h"
 #include "backend/llvm/kernel_emitter.h"
+#include "backend/llvm/state_emitter.h"
 #include "ir/graph/error.h"
 
 namespace backcast::llvm_backend {
@@ -37,10 +38,12 @@ class ModuleEmitter {
     }
     for (const auto& [name, kernel] : program_.kernels) symbols.kernels[name] = emit_kernel(kernel);
     const Abi abi = abi_of(program_);
+    emit_state(program_, abi, types_, *module_, symbols);
     for (size_t i = 0; i < program_.entries.size(); ++i) {
       emit_entry(program_, program_.entries[i], abi.entries[i], types_, options_, symbols,
                  *module_);
     }
+    if (abi.state.bytes > 0) link_runtime(target_, *module_);
     return std::move(module_);
   }
 

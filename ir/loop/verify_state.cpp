@@ -86,7 +86,7 @@ class StateChecker {
     if (entry.required_count == -1) return;
     const Buffer& count = program_.buffer(entry.required_count);
     const bool is_count = count.element == ElementType::i32 || count.element == ElementType::u32;
-    if (count.kind != BufferClass::state || !is_count || !is_scalar(count)) {
+    if (count.kind != BufferClass::state || count.view_of >= 0 || !is_count || !is_scalar(count)) {
       fail("entry " + entry.name + " requires " + count.name + ", which counts nothing");
     }
   }

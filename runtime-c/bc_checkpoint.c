@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: 0BSD */
+/* Saving and loading a state (format: bc_runtime.h), byte after byte through the caller's
+ * functions. */
+#include "bc_bytes.h"
+#include "bc_runtime.h"
+
+#define BC_CHECKPOINT_MAGIC 0x50434342u /* "BCCP" */
+#define BC_CHECKPOINT_VERSION 1u
+#define BC_CHECKPOINT_HEAD 24u
+#define BC_CHECKPOINT_RECORD 20u
+
+static void bc_checkpoint_head(const bc_layout *layout, unsigned char *to) {
+  bc_put32(to, BC_CHECKPOINT_MAGIC);
+  bc_put32(to + 4, BC_CHECKPOINT_VERSION);
+  bc_put64(to + 8, layout->hash);
+  bc_put32(to + 16, layout->count);
+  bc_put32(to + 20, 0);
+}
+
+static void bc_checkpoint_record(const bc_variable *v, unsigned char *to) {
+  bc_put64(to, v->name);
+  bc_put32(to + 8, v->bytes);
+  bc_put32(to + 12, v->start);
+  to[16] = (unsigned char)v->axis;
+  to[17] = v->role;
+  to[18] = v->element;
+  to[19] = 0;
+}
+
+static bc_status bc_checkpoint_put(const bc_writer *writer, const void *bytes, size_t count,
+                                   uint32_t *crc) {
+  *crc = bc_crc32(*crc, bytes, count);
+  return writer->write(writer->user, bytes, count) == BC_OK ? BC_OK : BC_ERROR_IO;
+}
+
+BC_RUNTIME bc_status bc_state_save(const bc_layout *layout, const void *state,
+                                   const bc_writer *writer) {
+  const unsigned char *const base = (const unsigned char *)state;
+  unsigned char block[BC_CHECKPOINT_HEAD];
+  uint32_t crc = 0;
+  if (writer == NULL || writer->write == NULL) return BC_ERROR_NULL;
+  bc_status status = bc_state_check(layout, state);
+  if (status != BC_OK) return status;
+  bc_checkpoint_head(layout, block);
+  status = bc_checkpoint_put(writer, block, BC_CHECKPOINT_HEAD, &crc);
+  for (uint32_t i = 0; i < layout->count && status == BC_OK; ++i) {
+    const bc_variable *const v = &bc_variables(layout)[i];
+    bc_checkpoint_record(v, block);
+    status = bc_checkpoint_put(writer, block, BC_CHECKPOINT_RECORD, &crc);
+    if (status == BC_OK && v->bytes > 0) {
+      status = bc_checkpoint_put(writer, base + v->offset, v->bytes, &crc);
+    }
+  }
+  if (status != BC_OK) return status;
+  bc_put32(block, crc);
+  return bc_checkpoint_put(writer, block, 4, &crc);
+}
+
+/* Reads a block that must hold exactly `expected`. */
+static bc_status bc_checkpoint_match(const bc_reader *reader, const unsigned char *expected,
+                                     size_t count, uint32_t *crc) {
+  unsigned char block[BC_CHECKPOINT_HEAD];
+  if (reader->read(reader->user, block, count) != BC_OK) return BC_ERROR_IO;
+  for (size_t i = 0; i < count; ++i) {
+    if (block[i] != expected[i]) return BC_ERROR_CHECKPOINT;
+  }
+  *crc = bc_crc32(*crc, block, count);
+  return BC_OK;
+}
+
+BC_RUNTIME bc_status bc_state_load(const bc_layout *layout, void *state, const bc_reader *reader) {
+  unsigned char *const base = (unsigned char *)state;
+  unsigned char block[BC_CHECKPOINT_HEAD];
+  uint32_t crc = 0, unused = 0;
+  bc_status status = bc_state_check_place(layout, state);
+  if (status != BC_OK) return status;
+  if (reader == NULL || reader->read == NULL) return BC_ERROR_NULL;
+  BC_FILL(base, 0, layout->bytes); /* uninitialised until the last byte has been checked */
+  bc_checkpoint_head(layout, block);
+  status = bc_checkpoint_match(reader, block, BC_CHECKPOINT_HEAD, &crc);
+  for (uint32_t i = 0; i < layout->count && status == BC_OK; ++i) {
+    const bc_variable *const v = &bc_variables(layout)[i];
+    bc_checkpoint_record(v, block);
+    status = bc_checkpoint_match(reader, block, BC_CHECKPOINT_RECORD, &crc);
+    if (status != BC_OK || v->bytes == 0) continue;
+    if (reader->read(reader->user, base + v->offset, v->bytes) != BC_OK) status = BC_ERROR_IO;
+    crc = bc_crc32(crc, base + v->offset, v->bytes);
+  }
+  if (status != BC_OK) return status;
+  bc_put32(block, crc);
+  status = bc_checkpoint_match(reader, block, 4, &unused);
+  if (status == BC_OK) bc_state_open(layout, state, 1);
+  return status;
+}
