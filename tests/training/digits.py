@@ -6,9 +6,10 @@ import torch
 import batches
 import losses
 import networks
+import trajectories
 
 BATCH = 8
-RATE = 2e-3
+RATE = trajectories.rate(2e-3)
 EPOCHS = 12
 TARGET = {"digits_cnn": 286, "digits_mlp": 280}  # of 297: at least 96 % and 94 %
 FREEZE_STEPS = 50
@@ -59,9 +60,7 @@ def frozen(name, optimizer_name, dtype):
     for key, parameter in module.named_parameters():
         parameter.requires_grad = key.startswith(f"{layer}.")
     trained = [p for p in module.parameters() if p.requires_grad]
-    make = {"sgd": lambda: torch.optim.SGD(trained, lr=0.05),
-            "adam": lambda: torch.optim.Adam(trained, lr=1e-3)}[optimizer_name]
-    optimizer = make()
+    optimizer = trajectories.make_optimizer(optimizer_name, trained)
     steps = []
     for step in range(FREEZE_STEPS):
         optimizer.zero_grad()

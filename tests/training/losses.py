@@ -90,31 +90,32 @@ def loss_cases():
     return cases
 
 
+# Rates are exact in single precision, in which a library takes them.
 OPTIMIZERS = [
-    ("sgd", torch.optim.SGD, {"lr": 0.1}),
-    ("sgd", torch.optim.SGD, {"lr": 0.1, "weight_decay": 0.05}),
-    ("momentum", torch.optim.SGD, {"lr": 0.1, "momentum": 0.9}),
-    ("momentum", torch.optim.SGD, {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.05}),
-    ("nesterov", torch.optim.SGD, {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
+    ("sgd", torch.optim.SGD, {"lr": 0.125}),
+    ("sgd", torch.optim.SGD, {"lr": 0.125, "weight_decay": 0.05}),
+    ("momentum", torch.optim.SGD, {"lr": 0.125, "momentum": 0.9}),
+    ("momentum", torch.optim.SGD, {"lr": 0.125, "momentum": 0.9, "weight_decay": 0.05}),
+    ("nesterov", torch.optim.SGD, {"lr": 0.125, "momentum": 0.9, "nesterov": True}),
     ("nesterov", torch.optim.SGD,
-     {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.05}),
-    ("adam", torch.optim.Adam, {"lr": 0.1}),
+     {"lr": 0.125, "momentum": 0.9, "nesterov": True, "weight_decay": 0.05}),
+    ("adam", torch.optim.Adam, {"lr": 0.125}),
     ("adam", torch.optim.Adam,
-     {"lr": 0.1, "betas": (0.8, 0.95), "eps": 1e-3, "weight_decay": 0.05}),
-    ("adamw", torch.optim.AdamW, {"lr": 0.1}),
-    ("adamw", torch.optim.AdamW, {"lr": 0.1, "weight_decay": 0.2}),
-    ("rmsprop", torch.optim.RMSprop, {"lr": 0.1}),
-    ("rmsprop", torch.optim.RMSprop, {"lr": 0.1, "alpha": 0.9, "eps": 1e-3, "weight_decay": 0.05}),
-    ("rmsprop", torch.optim.RMSprop, {"lr": 0.1, "momentum": 0.9}),
-    ("rmsprop", torch.optim.RMSprop, {"lr": 0.1, "centered": True}),
-    ("adagrad", torch.optim.Adagrad, {"lr": 0.1}),
+     {"lr": 0.125, "betas": (0.8, 0.95), "eps": 1e-3, "weight_decay": 0.05}),
+    ("adamw", torch.optim.AdamW, {"lr": 0.125}),
+    ("adamw", torch.optim.AdamW, {"lr": 0.125, "weight_decay": 0.2}),
+    ("rmsprop", torch.optim.RMSprop, {"lr": 0.125}),
+    ("rmsprop", torch.optim.RMSprop, {"lr": 0.125, "alpha": 0.9, "eps": 1e-3, "weight_decay": 0.05}),
+    ("rmsprop", torch.optim.RMSprop, {"lr": 0.125, "momentum": 0.9}),
+    ("rmsprop", torch.optim.RMSprop, {"lr": 0.125, "centered": True}),
+    ("adagrad", torch.optim.Adagrad, {"lr": 0.125}),
     ("adagrad", torch.optim.Adagrad,
-     {"lr": 0.1, "lr_decay": 0.1, "eps": 1e-3, "initial_accumulator_value": 0.5,
+     {"lr": 0.125, "lr_decay": 0.1, "eps": 1e-3, "initial_accumulator_value": 0.5,
       "weight_decay": 0.05}),
 ]
-CLIPPINGS = [("sgd", torch.optim.SGD, {"lr": 0.1, "clip_value": 0.5}),
-             ("sgd", torch.optim.SGD, {"lr": 0.1, "clip_norm": 1.0}),
-             ("adam", torch.optim.Adam, {"lr": 0.1, "clip_norm": 1.0})]
+CLIPPINGS = [("sgd", torch.optim.SGD, {"lr": 0.125, "clip_value": 0.5}),
+             ("sgd", torch.optim.SGD, {"lr": 0.125, "clip_norm": 1.0}),
+             ("adam", torch.optim.Adam, {"lr": 0.125, "clip_norm": 1.0})]
 STEPS = 5
 
 
@@ -157,18 +158,18 @@ SCHEDULE_STEPS = 12
 
 
 def schedule_cases():
-    """The learning rate of updates 0, 1, … where 0.1 is the rate set."""
+    """The learning rate of updates 0, 1, … where 0.125 is the rate set."""
     scheduler = torch.optim.lr_scheduler
     cases = [("constant", {}, lambda o: scheduler.ConstantLR(o, factor=1)),
              ("step", {"every": 3, "factor": 0.5}, lambda o: scheduler.StepLR(o, 3, gamma=0.5)),
              ("cosine", {"total": 11, "least": 0.25},
-              lambda o: scheduler.CosineAnnealingLR(o, 11, eta_min=0.025)),
+              lambda o: scheduler.CosineAnnealingLR(o, 11, eta_min=0.03125)),
              # The factor grows by 1 / warmup with every update, from 1 / warmup to 1.
              ("constant", {"warmup": 4},
               lambda o: scheduler.LinearLR(o, start_factor=0.25, total_iters=3))]
     result = []
     for name, settings, make in cases:
-        optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+        optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.125)
         schedule, rates = make(optimizer), []
         for _ in range(SCHEDULE_STEPS):
             rates.append(optimizer.param_groups[0]["lr"])

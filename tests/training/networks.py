@@ -20,6 +20,7 @@ import batches
 
 BAND = 96 * 1024  # elements of one band of models/weights.bin
 EXTERNAL = 4096  # tensors of at least so many elements lie in weights.bin
+EPSILON = float(np.float32(1e-5))  # of normalisations: the float that the ONNX file holds
 
 
 class DigitsMlp(nn.Module):
@@ -51,7 +52,7 @@ class ConvNorm(nn.Module):
                  bias=True):
         super().__init__()
         self.conv = nn.Conv2d(inputs, outputs, kernel, stride, padding, groups=groups, bias=bias)
-        self.norm = nn.BatchNorm2d(outputs)
+        self.norm = nn.BatchNorm2d(outputs, EPSILON)
         self.relu = relu
 
     def forward(self, x):
@@ -133,7 +134,7 @@ class AnomalyDetection(nn.Module):
         super().__init__()
         pairs = list(zip(self.WIDTHS, self.WIDTHS[1:]))
         self.dense = nn.ModuleList(nn.Linear(a, b) for a, b in pairs)
-        self.norm = nn.ModuleList(nn.BatchNorm1d(b) for _, b in pairs)
+        self.norm = nn.ModuleList(nn.BatchNorm1d(b, EPSILON) for _, b in pairs)
         self.out = nn.Linear(128, 640)
 
     def forward(self, x):
@@ -154,10 +155,10 @@ class EncoderLayer(nn.Module):
         self.key = nn.Linear(width, width)
         self.value = nn.Linear(width, width)
         self.out = nn.Linear(width, width)
-        self.norm1 = nn.LayerNorm(width)
+        self.norm1 = nn.LayerNorm(width, EPSILON)
         self.expand = nn.Linear(width, inner)
         self.shrink = nn.Linear(inner, width)
-        self.norm2 = nn.LayerNorm(width)
+        self.norm2 = nn.LayerNorm(width, EPSILON)
 
     def split(self, x):
         """[N, tokens, width] to [N, heads, tokens, width / heads]; leaves N to the exporter."""

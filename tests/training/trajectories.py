@@ -10,24 +10,40 @@ import networks
 from gradients import digest
 
 STEPS = 50
-OPTIMIZERS = {
-    "sgd": lambda p: torch.optim.SGD(p, lr=0.05),
-    "momentum": lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9),
-    "nesterov": lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9, nesterov=True),
-    "adam": lambda p: torch.optim.Adam(p, lr=1e-3),
-    "adamw": lambda p: torch.optim.AdamW(p, lr=1e-3, weight_decay=0.01),
-}
+
+
+def rate(value):
+    """The nearest float: a library takes its learning rate as one."""
+    return float(np.float32(value))
+
+
 SETTINGS = {
-    "sgd": {"rate": 0.05},
-    "momentum": {"rate": 0.01, "momentum": 0.9},
-    "nesterov": {"rate": 0.01, "momentum": 0.9},
-    "adam": {"rate": 1e-3, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8},
-    "adamw": {"rate": 1e-3, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "weight_decay": 0.01},
+    "sgd": {"rate": rate(0.05)},
+    "momentum": {"rate": rate(0.01), "momentum": 0.9},
+    "nesterov": {"rate": rate(0.01), "momentum": 0.9},
+    "adam": {"rate": rate(1e-3), "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8},
+    "adamw": {"rate": rate(1e-3), "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8,
+              "weight_decay": 0.01},
 }
+
+
+MOMENTUM = float(np.float32(0.9))  # of running statistics
+
+
+def make_optimizer(name, parameters):
+    settings = SETTINGS[name]
+    lr = settings["rate"]
+    if name in ("adam", "adamw"):
+        kind = torch.optim.Adam if name == "adam" else torch.optim.AdamW
+        return kind(parameters, lr=lr, betas=(settings["beta1"], settings["beta2"]),
+                    eps=settings["epsilon"], weight_decay=settings.get("weight_decay", 0))
+    return torch.optim.SGD(parameters, lr=lr, momentum=settings.get("momentum", 0),
+                           nesterov=name == "nesterov")
 
 
 class RunningStatistics:
-    """What ONNX's BatchNormalization keeps: old * 0.9 + new * 0.1 with the population's variance.
+    """What ONNX's BatchNormalization keeps: old * 0.9 + new * 0.1 with the population's variance,
+    0.9 being the nearest float.
 
     PyTorch's own running variance takes n / (n - 1) of it, so the two differ; gradients do not.
     """
@@ -45,7 +61,8 @@ class RunningStatistics:
         axes = [axis for axis in range(x.ndim) if axis != 1]
         news = {"running_mean": x.mean(axes), "running_var": x.var(axes, correction=0)}
         for kind, new in news.items():
-            self.values[f"{name}.{kind}"] = 0.9 * self.values[f"{name}.{kind}"] + 0.1 * new.numpy()
+            old = self.values[f"{name}.{kind}"]
+            self.values[f"{name}.{kind}"] = MOMENTUM * old + (1 - MOMENTUM) * new.numpy()
 
 
 def flat_parameters(module):
@@ -56,7 +73,7 @@ def run(name, optimizer_name, dtype):
     """(losses, parameters after every step, module, its ONNX running statistics)."""
     module = networks.make(name, dtype)
     statistics = RunningStatistics(module)
-    optimizer = OPTIMIZERS[optimizer_name](module.parameters())
+    optimizer = make_optimizer(optimizer_name, module.parameters())
     losses, parameters = [], []
     for step in range(STEPS):
         optimizer.zero_grad()
@@ -102,7 +119,7 @@ def write(out):
             continue
         folder = out / "trajectories" / name
         folder.mkdir(parents=True, exist_ok=True)
-        for optimizer in OPTIMIZERS:
+        for optimizer in SETTINGS:
             result = trajectory(name, optimizer)
             text = json.dumps(result, indent=0, default=float)
             (folder / f"{optimizer}.json").write_text(text.replace(",\n", ", ").replace(

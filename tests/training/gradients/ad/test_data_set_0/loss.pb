@@ -1,1 +1,1 @@
-BlossJ–\Znå?
+BlossJhZnå?

@@ -1,1 +1,1 @@
-Bstages.0.first.norm.weightJ€ÆD„pý¡n?ñ>9[Ÿ‹a¿}—ÜkÃB€¿mö|'N!]?±éºEò˜q¿<œ(slCx?p×Éí¿M'¢¾Prp¿Þ‡ê¤»g?rþêÕtÔx¿4ÙÄs¡f?	»æìST|?º™\d`¿òÒIå~?•—™²èr?¥·§“€tc?
+Bstages.0.first.norm.weightJ€g„pý¡n?9A9[Ÿ‹a¿¤¯ÜkÃB€¿«}'N!]?–	»Eò˜q¿M(slCx?f4×Éí¿‚¢¾Prp¿¸Šê¤»g?OëÕtÔx¿ÑêÄs¡f?ÿËæìST|?3¾™\d`¿œÓIå~?ë•™²èr?¿³§“€tc?
