@@ -68,8 +68,9 @@ struct OptimizerSpec {
   Schedule schedule;
 };
 
-/// Expressions: `all`, `bias`, `norm`, `last:N`, a regular expression on names, or
-/// `name[axis,begin:end]`. A tensor that any of them names is trained; none: all.
+/// Expressions: `all`, `bias`, `norm`, `last:N`, a tensor's name, a regular expression that is
+/// found in names, or `name[axis,begin:end]`. A tensor that any of them names is trained; none:
+/// all.
 struct TrainableSpec {
   std::vector<std::string> expressions;
 };

@@ -92,13 +92,16 @@ std::vector<bool> matches(const std::string& text,
     throw CompileError(
         fmt::format("--trainable {}: no regular expression: {}", text, error.what()));
   }
+  const bool is_name = std::any_of(candidates.begin(), candidates.end(),
+                                   [&](const TrainableCandidate& c) { return c.name == text; });
   for (size_t i = 0; i < candidates.size(); ++i) {
     const TrainableCandidate& c = candidates[i];
-    result[i] = text == "all"    ? true
+    result[i] = is_name          ? c.name == text
+                : text == "all"  ? true
                 : text == "bias" ? c.is_bias
                 : text == "norm" ? c.is_norm
                 : layers         ? c.layer >= *layers
-                                 : c.name == text || std::regex_match(c.name, *expression);
+                                 : std::regex_search(c.name, *expression);
   }
   return result;
 }

@@ -9,6 +9,7 @@
 #include "passes/train/copy_nodes.h"
 #include "passes/train/lift_parameters.h"
 #include "passes/train/merge_module.h"
+#include "passes/train/nearest_cut.h"
 #include "passes/train/optimizers.h"
 #include "passes/train/trainable.h"
 #include "passes/train/update_functions.h"
@@ -35,7 +36,9 @@ class Assembly {
     outputs_ = evaluated.result_names;
 
     LossFunction loss = append_loss(module_, trained, outputs_.size(), spec_.loss, taken_);
+    candidates_ = trainable_candidates(loss.function, 0, models_.parameters);
     choose(loss.function, trained.result_names);
+    const Function unlifted = loss.function;
     loss.function = lift_parameters(module_, loss.function, lifted_);
     LossFunction evaluate = append_loss(module_, evaluated, outputs_.size(), spec_.loss, taken_);
     BC_CHECK(evaluate.loss == loss.loss && evaluate.target == loss.target,
@@ -47,7 +50,7 @@ class Assembly {
     add_states(loss.function);
     add(lift_parameters(module_, run, lifted_));
     add(lift_parameters(module_, evaluate.function, lifted_));
-    add_steps(loss);
+    add_steps(loss, unlifted);
     add_entries(loss);
     return std::move(module_);
   }
@@ -72,13 +75,11 @@ class Assembly {
 
   /// Decides what is trained and which statistics are kept; both become states.
   void choose(const Function& loss, const Names& results) {
-    const std::vector<TrainableCandidate> candidates =
-        trainable_candidates(loss, 0, models_.parameters);
-    if (candidates.empty()) {
+    if (candidates_.empty()) {
       throw CompileError(
           "the loss depends on no floating-point initializer of the model: nothing can be trained");
     }
-    lifted_ = select_trainable(candidates, spec_.trainable);
+    lifted_ = select_trainable(candidates_, spec_.trainable);
     trained_ = lifted_.size();
     for (const std::string& name : models_.statistics) {
       if (contains(results, name)) lifted_.push_back({name});
@@ -173,14 +174,21 @@ class Assembly {
     }
   }
 
-  void add_steps(const LossFunction& loss) {
+  void add_steps(const LossFunction& loss, const Function& unlifted) {
     DifferentiateOptions options;
     for (const TrainedParameter& parameter : names_.parameters) {
       options.wrt.push_back(parameter.name);
     }
     options.name = "adjoint";
     module_.functions["loss"] = loss.function;
-    module_ = differentiate(module_, "loss", options);
+    try {
+      module_ = differentiate(module_, "loss", options);
+    } catch (const CompileError& error) {
+      const int64_t layers = nearest_cut(module_, unlifted, candidates_);
+      if (layers == 0) throw;
+      throw CompileError(fmt::format("{}; what comes after it can be trained: --trainable last:{}",
+                                     error.what(), layers));
+    }
     const Function adjoint = module_.function("adjoint");
     module_.functions.erase("loss");
     module_.functions.erase("adjoint");
@@ -204,6 +212,7 @@ class Assembly {
   const TrainingSpec& spec_;
   Module module_;
   Names taken_, outputs_;
+  std::vector<TrainableCandidate> candidates_;
   std::vector<LiftedTensor> lifted_;  // parameters, then statistics
   size_t trained_ = 0;
   TrainingNames names_;

@@ -168,7 +168,7 @@ TEST(Schedules, AgreeWithPyTorch) {
     Trainer t(updates_of(spec, {"x"}, {{0}}, ElementType::f64));
     double expected = 0;
     for (double rate : flat(json["rates"])) {
-      t.call("update", {{"rate", Literal::scalar(ElementType::f64, 0.1)},
+      t.call("update", {{"rate", Literal::scalar(ElementType::f64, 0.125)},
                         {"gradient of x", Literal::from_doubles(ElementType::f64, {1}, {1})}});
       expected -= rate;
       EXPECT_NEAR(t.state("x").as_double(0), expected, 1e-12);

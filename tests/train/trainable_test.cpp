@@ -38,7 +38,8 @@ TEST(Trainable, Words) {
 }
 
 TEST(Trainable, NamesExpressionsAndRanges) {
-  EXPECT_THAT(chosen("fc1.*"), ElementsAre("fc1.weight", "fc1.bias"));
+  EXPECT_THAT(chosen("fc1.weight"), ElementsAre("fc1.weight"));
+  EXPECT_THAT(chosen("^fc1"), ElementsAre("fc1.weight", "fc1.bias"));
   EXPECT_THAT(chosen("fc[12]\\.bias"), ElementsAre("fc1.bias", "fc2.bias"));
   EXPECT_THAT(chosen("fc2.weight[1,0:2], bias"),
               ElementsAre("fc1.bias", "fc2.weight[1,0:2]", "fc2.bias"));

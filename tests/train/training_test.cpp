@@ -6,6 +6,7 @@
 
 #include "ir/graph/text.h"
 #include "ir/graph/verifier.h"
+#include "passes/train/saved_values.h"
 #include "tests/train/mlp.h"
 
 namespace backcast {
@@ -182,10 +183,62 @@ TEST(TrainingErrors, AnExpressionThatMatchesNothing) {
   EXPECT_THAT(complaint(spec), HasSubstr("fc1.weight f64[3,4]"));
 }
 
+/// x · a → product over windows, which has no gradient → · b
+TrainingModels with_a_gap() {
+  Module module;
+  Builder b(module, "main");
+  const Val x(b, b.parameter("x", TensorType{ElementType::f32, {4}}));
+  const Val first = mlp::initializer(b, "a.weight", ElementType::f32, {4}, {1, 2, 3, 4});
+  b.set_loc({"/a/Mul", "Mul", Origin::imported});
+  const Val scaled = x * first;
+  b.set_loc({"/window", "Window", Origin::imported});
+  ReduceWindowAttrs window;
+  window.kind = Reduction::prod;
+  window.window = window.strides = window.dilation = {1};
+  window.pad_low = window.pad_high = {0};
+  const Val product = scaled.emit(ops::reduce_window, {}, window);
+  const Val second = mlp::initializer(b, "b.weight", ElementType::f32, {4}, {1, 1, 1, 1});
+  b.set_loc({"/b/Mul", "Mul", Origin::imported});
+  module.functions["main"] = b.finish(product * second, {"y"});
+  return {module, module, module, {"a.weight", "b.weight"}, {}, "", ""};
+}
+
+TEST(TrainingErrors, AnOperatorWithoutGradientIsNamedWithTheNearestCut) {
+  TrainingSpec spec;
+  spec.loss.kind = LossKind::mse;
+  try {
+    build_training(with_a_gap(), spec);
+    ADD_FAILURE() << "was accepted";
+  } catch (const CompileError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("node \"/window\" (Window): "));
+    EXPECT_THAT(error.what(), HasSubstr("--trainable last:1"));
+  }
+  spec.trainable.expressions = {"last:1"};
+  EXPECT_EQ(build_training(with_a_gap(), spec).states[0].name, "b.weight");
+}
+
 TEST(TrainingErrors, AScheduleWithoutALength) {
   TrainingSpec spec;
   spec.optimizer.schedule.kind = ScheduleKind::cosine;
   EXPECT_THAT(complaint(spec), HasSubstr("total="));
+}
+
+TEST(Training, WhatIsSavedDependsOnWhatIsTrained) {
+  const auto saved = [](const std::string& trainable) {
+    TrainingSpec spec = sgd();
+    spec.trainable.expressions = {trainable};
+    std::map<std::string, int64_t> bytes;
+    for (const SavedValue& value : saved_values(build_training(mlp::models(8), spec))) {
+      bytes[value.layer.node] += value.bytes;
+    }
+    return bytes;
+  };
+  const std::map<std::string, int64_t> all = saved("all");
+  EXPECT_EQ(all.at("/Relu"), 8 * 4 * 8);  // what fc2 was given
+  EXPECT_GT(all.at("loss"), 0);
+  const std::map<std::string, int64_t> bias = saved("fc2.bias");
+  EXPECT_FALSE(bias.contains("/Relu"));
+  EXPECT_FALSE(bias.contains("/fc1/Gemm"));
 }
 
 TEST(Training, TheModuleSurvivesItsText) {
