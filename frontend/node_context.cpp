@@ -163,6 +163,25 @@ std::string NodeContext::initializer(size_t i) const {
   return is_one ? node.loc.node : "";
 }
 
+FunctionRef NodeContext::function(
+    const std::string& name, const std::vector<Type>& params,
+    const std::function<ValueId(Emitter&, const std::vector<ValueId>&)>& body) {
+  std::string fresh = name;
+  for (int64_t n = 1; services_.module.functions.count(fresh) > 0 || fresh == "main"; ++n) {
+    fresh = fmt::format("{}_{}", name, n);
+  }
+  Builder builder(services_.module, fresh);
+  builder.set_loc({name, op_type(), Origin::imported});
+  std::vector<ValueId> values;
+  for (size_t i = 0; i < params.size(); ++i) {
+    values.push_back(builder.parameter(fmt::format("x{}", i), params[i]));
+  }
+  Emitter emitter(builder);
+  const ValueId result = body(emitter, values);
+  services_.module.functions.emplace(fresh, builder.finish(result));
+  return {fresh};
+}
+
 ValueId NodeContext::composite(
     const std::string& name, const std::string& variant, const std::vector<ValueId>& operands,
     const std::function<ValueId(Emitter&, const std::vector<ValueId>&)>& body) {
@@ -170,20 +189,9 @@ ValueId NodeContext::composite(
   for (const ValueId operand : operands) signature += "|" + to_string(e.type(operand));
   std::string& function = services_.composites[signature];
   if (function.empty()) {
-    std::string fresh = name;
-    for (int64_t n = 1; services_.module.functions.count(fresh) > 0 || fresh == "main"; ++n) {
-      fresh = fmt::format("{}_{}", name, n);
-    }
-    Builder builder(services_.module, fresh);
-    builder.set_loc({name, op_type(), Origin::imported});
-    std::vector<ValueId> params;
-    for (size_t i = 0; i < operands.size(); ++i) {
-      params.push_back(builder.parameter(fmt::format("x{}", i), e.builder().type(operands[i])));
-    }
-    Emitter emitter(builder);
-    const ValueId result = body(emitter, params);
-    services_.module.functions.emplace(fresh, builder.finish(result));
-    function = fresh;
+    std::vector<Type> params;
+    for (const ValueId operand : operands) params.push_back(e.builder().type(operand));
+    function = this->function(name, params, body).name;
   }
   return e.emit(ops::composite, operands, CompositeAttrs{name, FunctionRef{function}});
 }

@@ -110,6 +110,9 @@ class NodeContext {
   /// The initializer that input i is, also by way of Identity nodes; empty when it is none.
   std::string initializer(size_t i) const;
 
+  /// Adds a function made of core operators: the body of a loop. Its name begins with `name`.
+  FunctionRef function(const std::string& name, const std::vector<Type>& params,
+                       const std::function<ValueId(Emitter&, const std::vector<ValueId>&)>& body);
   /// Applies a function made of core operators that lowering may recognise by `name`. `variant`
   /// tells apart bodies of one name on equal operand types.
   ValueId composite(const std::string& name, const std::string& variant,

@@ -62,5 +62,6 @@ std::span<const OperatorRule> quantization_rules();
 std::span<const OperatorRule> attention_rules();
 std::span<const OperatorRule> resample_rules();
 std::span<const OperatorRule> geometry_rules();
+std::span<const OperatorRule> recurrent_rules();
 
 }  // namespace backcast
