@@ -125,6 +125,11 @@ class Lowering : public LoweringHost {
     return program_.entries.size() == 1 ? name : offered_->name + "_" + name;
   }
 
+  bool names_storage(const Step& step, BufferId owner) const {
+    return std::any_of(step.buffers.begin(), step.buffers.end(),
+                       [&](BufferId id) { return id >= 0 && program_.owner(id) == owner; });
+  }
+
   /// Ends the entry before any state is written when the guarded result is not finite.
   void guard() {
     if (offered_->guard.empty()) return;
@@ -136,7 +141,11 @@ class Lowering : public LoweringHost {
     check.kind = loop::StepKind::check_finite;
     check.buffers = {guarded};
     check.loc = program_.buffer(guarded).loc;
-    steps().push_back(std::move(check));
+    // Right behind what computes it, so that updates need not wait for more than that.
+    const BufferId owner = program_.owner(guarded);
+    size_t at = steps().size();
+    while (at > 0 && !names_storage(steps()[at - 1], owner)) --at;
+    steps().insert(steps().begin() + static_cast<int64_t>(at), std::move(check));
   }
 
   BufferId add_buffer(const std::string& name, const TensorType& type, BufferClass kind,

@@ -51,6 +51,9 @@ class InPlace {
   void run() {
     for (size_t i = 0; i < steps().size(); ++i) {
       if (is_update(i)) try_in_place(i);
+      // What goes to the caller need not wait in the arena.
+      early_[i] = early_[i] || (steps()[i].kind == StepKind::copy &&
+                                buffer(steps()[i].buffers[1]).kind == BufferClass::output);
     }
     reorder();
   }
