@@ -136,13 +136,14 @@ class KernelTranslator {
   /// One step of the reduction: all new values first, then all accumulators.
   void accumulate(const std::vector<Accumulator>& accumulators) {
     std::vector<int32_t> next;
+    std::vector<Expr> values;  // kept: the translator knows nodes by their addresses
     exprs_.forget();
     for (const Accumulator& acc : accumulators) {
       if (acc.value.type() != acc.type || acc.init.type() != acc.type) {
         exprs_.fail("accumulator " + acc.name + " and its value differ in type");
       }
-      int32_t slot = exprs_.run(combined(acc.combine, var(acc.name, acc.type), acc.value));
-      next.push_back(slot);
+      values.push_back(combined(acc.combine, var(acc.name, acc.type), acc.value));
+      next.push_back(exprs_.run(values.back()));
     }
     // A general value may be another accumulator itself: copies must not see each other.
     std::vector<int32_t> stable;

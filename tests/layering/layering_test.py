@@ -68,7 +68,9 @@ def wrong_include(path, quote, header, exists):
     if layer is None or quote != '"':
         return None
     beside = str(pathlib.PurePosixPath(path).parent / header)
-    if layer != "driver/harness" and "/" not in header and exists(beside):
+    # What devices compile stands alone.
+    alone = layer in ("driver/harness", "runtime-c")
+    if not alone and "/" not in header and exists(beside):
         return f'write "{beside}": includes start at the repository\'s root'
     if not exists(header):
         return None  # generated, or a library's
