@@ -1,6 +1,8 @@
 // See aliasing.h.
 #include "backend/llvm/aliasing.h"
 
+#include "ir/loop/liveness.h"
+
 namespace backcast::llvm_backend {
 namespace {
 
@@ -40,9 +42,9 @@ void mark_overlaps(const loop::Program& program, const loop::Kernel& kernel, con
 std::vector<bool> exclusive_buffers(const loop::Program& program, const loop::Kernel& kernel) {
   std::vector<bool> exclusive(kernel.buffers.size(), true);
   for (const loop::EntryPoint& entry : program.entries) {
-    for (const loop::Step& step : entry.steps) {
-      if (step.kind == loop::StepKind::call && step.kernel == kernel.name) {
-        mark_overlaps(program, kernel, step, exclusive);
+    for (const loop::Step* step : loop::flat_steps(entry.steps)) {
+      if (step->kind == loop::StepKind::call && step->kernel == kernel.name) {
+        mark_overlaps(program, kernel, *step, exclusive);
       }
     }
   }
