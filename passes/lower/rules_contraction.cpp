@@ -83,9 +83,13 @@ void lower_dot_general(KernelBuilder& k) {
   Expr product = k.read(0, a) * k.read(1, b);
   loop::Definition definition;
   definition.axes = std::move(out.axes);
-  definition.reduce_axes = std::move(reduce.axes);
-  definition.accumulators = {{"acc", type, loop::Combine::sum, loop::constant(type, 0), product}};
-  definition.outputs = {{"out0", result, k.stored(loop::var("acc", type))}};
+  if (reduce.axes.empty()) {  // an outer product: nothing is summed
+    definition.outputs = {{"out0", result, k.stored(product)}};
+  } else {
+    definition.reduce_axes = std::move(reduce.axes);
+    definition.accumulators = {{"acc", type, loop::Combine::sum, loop::constant(type, 0), product}};
+    definition.outputs = {{"out0", result, k.stored(loop::var("acc", type))}};
+  }
   k.set_macs(macs);
   k.define(std::move(definition));
 }

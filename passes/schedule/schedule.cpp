@@ -4,8 +4,11 @@
 
 #include "ir/graph/error.h"
 #include "ir/loop/visit.h"
+#include "passes/lower/definition_cost.h"
+#include "passes/schedule/affine.h"
 #include "passes/schedule/choose.h"
 #include "passes/schedule/partition.h"
+#include "passes/schedule/stage.h"
 
 namespace backcast {
 namespace {
@@ -82,7 +85,18 @@ class Scheduling {
                          std::set<std::string>& taken) {
     std::vector<Definition> parts =
         definition.accumulators.empty() ? partition(definition) : phases(definition);
-    if (definition.accumulators.empty() && alone && parts.size() == 1) coalesce(parts[0], kernel);
+    if (!definition.accumulators.empty() && parts.size() > 1) {
+      if (std::optional<Definition> copied = copy_operand(definition, kernel, step)) {
+        parts = phases(*copied);
+      }
+    }
+    if (alone && parts.size() == 1) {
+      if (definition.accumulators.empty()) {
+        coalesce(parts[0], kernel);
+      } else if (std::optional<Definition> rest = sum_before(parts[0], kernel, step)) {
+        return expand_definition(*rest, kernel, step, alone, taken);
+      }
+    }
     std::vector<Stmt> nests;
     for (const Definition& part : parts) {
       nests.push_back(loop::with_unique_names(
@@ -98,15 +112,100 @@ class Scheduling {
     return -1;
   }
 
+  NestSchedule choose(const Definition& definition, const Kernel& kernel, const Step& step) const {
+    const auto is_constant = [&](const std::string& param) {
+      const Buffer& buffer = result_.buffer(buffer_of(kernel, step, param));
+      return buffer.kind == loop::BufferClass::constant && buffer.view_of < 0;
+    };
+    return choose_schedule(definition, kernel, target_, is_constant, true);
+  }
+
+  // ---- kernels that run before
+  // --------------------------------------------------------------------
+
+  /// A new buffer that `definition` writes in a kernel of its own, over what the kernel reads.
+  BufferId compute_before(Definition definition, const std::string& parameter, const Dims& shape,
+                          int64_t macs, Kernel& kernel, Step& step) {
+    Buffer place;
+    place.name = fmt::format("{}_{}", kernel.name, parameter);
+    place.shape = shape;
+    place.alignment = target_.vector_bits / 8;
+    place.loc = step.loc;
+    BufferId to = static_cast<BufferId>(result_.buffers.size());
+    Kernel before;
+    before.name = place.name;
+    before.locs = kernel.locs;
+    before.sizes = kernel.sizes;
+    before.macs = macs;
+    Step call = step;
+    call.kernel = before.name;
+    call.buffers.clear();
+    for_each_access(definition, [&](const loop::ExprNode& read, bool) {
+      if (before.find(read.name)) return;
+      before.buffers.push_back(*kernel.find(read.name));
+      call.buffers.push_back(buffer_of(kernel, step, read.name));
+      place.element = loop::element_of(kernel.find(read.name)->element);
+    });
+    before.buffers.push_back(
+        {parameter, loop::scalar_of(place.element), shape, loop::AccessMode::write, {}});
+    call.buffers.push_back(to);
+    before.body = loop::define(std::move(definition));
+    result_.buffers.push_back(place);
+    bool fresh = result_.kernels.emplace(before.name, std::move(before)).second;
+    BC_CHECK(fresh, "two kernels {}", place.name);
+    schedule_step(call);
+    before_.push_back(std::move(call));
+    kernel.buffers.insert(
+        kernel.buffers.begin(),
+        {parameter, loop::scalar_of(place.element), shape, loop::AccessMode::read, {}});
+    step.buffers.insert(step.buffers.begin(), to);
+    return to;
+  }
+
+  /// For a definition of several phases: an operand that they would rearrange one by one is copied
+  /// once. Returns the definition over the copy.
+  std::optional<Definition> copy_operand(const Definition& definition, Kernel& kernel, Step& step) {
+    NestSchedule chosen = choose(definition, kernel, step);
+    for (const auto& [param, packing] : chosen.packed) {
+      if (!packing.at_run_time) continue;
+      std::string parameter = fresh_parameter(kernel, param);
+      Staged staged = stage_operand(definition, chosen, param, parameter);
+      compute_before(std::move(staged.first), parameter, staged.shape, 0, kernel, step);
+      return staged.second;
+    }
+    return std::nullopt;
+  }
+
+  /// Results that vectors would scatter, after a short reduction, are summed into a buffer first.
+  /// Returns what is left.
+  std::optional<Definition> sum_before(const Definition& definition, Kernel& kernel, Step& step) {
+    constexpr int64_t kShort = 512;
+    if (definition.accumulators.size() != 1 || definition.outputs.size() != 1) return std::nullopt;
+    int64_t steps = 1;
+    for (const loop::Axis& axis : definition.reduce_axes) {
+      steps *= static_extent(axis).value_or(kShort + 1);
+    }
+    const loop::DefinitionOutput& output = definition.outputs[0];
+    loop::Expr flat = loop::flat_index(kernel.find(output.buffer)->shape, output.indices);
+    for (const loop::Axis& axis : definition.axes) {
+      if (!static_extent(axis) || !coefficient(flat, axis.name)) return std::nullopt;
+    }
+    if (definition.reduce_axes.empty() || steps > kShort) return std::nullopt;
+    NestSchedule chosen = choose(definition, kernel, step);
+    bool vectors = !chosen.vector_segments.empty() && chosen.vector_segments[0].lanes > 1;
+    if (!vectors || !chosen.packed.empty() || coefficient(flat, chosen.vector_axis) == 1) {
+      return std::nullopt;
+    }
+    std::string parameter = fresh_parameter(kernel, "sum");
+    Staged staged = stage_sums(definition, kernel, chosen.vector_axis, parameter);
+    compute_before(std::move(staged.first), parameter, staged.shape, kernel.macs, kernel, step);
+    kernel.macs = 0;
+    return staged.second;
+  }
+
   /// `alone`: nothing else in the kernel reads its buffers.
   Stmt expand_one(const Definition& definition, Kernel& kernel, Step& step, bool alone) {
-    NestSchedule chosen = choose_schedule(
-        definition, kernel, target_,
-        [&](const std::string& param) {
-          const Buffer& buffer = result_.buffer(buffer_of(kernel, step, param));
-          return buffer.kind == loop::BufferClass::constant && buffer.view_of < 0;
-        },
-        true);
+    NestSchedule chosen = choose(definition, kernel, step);
     for (auto& [param, packing] : chosen.packed) {
       if (packing.at_run_time || !alone) packing.parameter = fresh_parameter(kernel, param);
     }
@@ -127,14 +226,6 @@ class Scheduling {
       name = fmt::format("{}p{}", param, n++);
     } while (kernel.find(name));
     return name;
-  }
-
-  Buffer packed_buffer(const Buffer& source, const std::string& name, int64_t count) const {
-    Buffer packed = source;
-    packed.name = name;
-    packed.shape = {Dim(count)};
-    packed.alignment = std::max(byte_size(packed.element), int64_t{target_.vector_bits} / 8);
-    return packed;
   }
 
   /// The operand in the kernel's list of parameters becomes, or is joined by, the packed one.
