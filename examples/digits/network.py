@@ -165,8 +165,11 @@ def parameter_count(layers):
     return sum(layer.weight.size + layer.bias.size for layer in trainable(layers))
 
 
-def export(layers, name, path):
-    """Writes the network as ONNX, opset 17: image f32[1,1,8,8] -> logits f32[1,10]."""
+def export(layers, name, path, batch=1):
+    """Writes the network as ONNX, opset 17: image f32[batch,1,8,8] -> logits f32[batch,10].
+
+    A batch with a name instead of a number is left open.
+    """
     nodes, value = [], "image"
     for index, layer in enumerate(layers):
         result = "logits" if index == len(layers) - 1 else f"{layer.name}_out"
@@ -179,8 +182,8 @@ def export(layers, name, path):
             initializers.append(numpy_helper.from_array(array, f"{layer.name}.{kind}"))
     graph = helper.make_graph(
         nodes, name,
-        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 1, 8, 8])],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, 10])],
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [batch, 1, 8, 8])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [batch, 10])],
         initializers,
     )
     model = helper.make_model(

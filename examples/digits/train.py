@@ -93,7 +93,7 @@ def main():
         rng = np.random.default_rng([options.seed, index])
         layers = make(rng)
         print(f"{name}: {network.parameter_count(layers)} parameters")
-        network.export(layers, f"digits_{name}", options.out / f"digits_{name}_untrained.onnx")
+        network.export(layers, f"digits_{name}", options.out / f"digits_{name}_untrained.onnx", "N")
         before = correct(layers, test_images, test_labels)
         train(layers, train_images, train_labels, EPOCHS[name], rng)
         network.export(layers, f"digits_{name}", options.out / f"digits_{name}.onnx")
