@@ -10,6 +10,7 @@
 namespace backcast {
 namespace {
 
+constexpr std::string_view kTrainingDomain = "ai.onnx.preview.training";
 constexpr int kMaxDepth = 32;           // of functions within functions
 constexpr int64_t kMaxNodes = 1000000;  // after inlining
 constexpr size_t kMaxComplaints = 100;
@@ -30,23 +31,6 @@ void prune(Module& module) {
   }
   std::erase_if(module.functions, [&](const auto& f) { return called.count(f.first) == 0; });
   module.functions["main"] = std::move(main);
-}
-
-/// Whether any node, also of functions and of graphs in attributes, is a Dropout.
-bool uses_dropout(const OnnxModel& model) {
-  std::vector<const std::vector<OnnxNode>*> todo = {&model.graph.nodes};
-  for (const OnnxFunction& function : model.functions) todo.push_back(&function.nodes);
-  while (!todo.empty()) {
-    const std::vector<OnnxNode>& nodes = *todo.back();
-    todo.pop_back();
-    for (const OnnxNode& node : nodes) {
-      if (node.op_type == "Dropout") return true;
-      for (const OnnxAttribute& attribute : node.attributes) {
-        if (attribute.g) todo.push_back(&attribute.g->nodes);
-      }
-    }
-  }
-  return false;
 }
 
 /// The node with references to the calling node's attributes replaced.
@@ -74,10 +58,14 @@ GraphImporter::GraphImporter(const OnnxModel& model, std::filesystem::path model
     : model_(model),
       model_dir_(std::move(model_dir)),
       symbols_(model.graph.inputs, options),
-      builder_(result_.module, "main"),
-      known_(builder_) {
+      max_trips_(options.max_trips),
+      main_builder_(result_.module, "main"),
+      main_known_(main_builder_),
+      builder_(&main_builder_),
+      known_(&main_known_) {
   training_.mode = options.mode;
-  training_.builder = &builder_;
+  training_.builder = &main_builder_;
+  differentiator_ = options.differentiator;
 }
 
 void GraphImporter::complain(const std::string& message) {
@@ -122,10 +110,10 @@ ValueId GraphImporter::use(Scope& scope, const std::string& name) {
   if (entry->failed) throw Poisoned();
   if (!entry->error.empty()) throw CompileError(entry->error);
   if (!entry->id.valid()) {
-    const Loc before = builder_.loc();
-    builder_.set_loc({name, "initializer", Origin::imported});
-    entry->id = builder_.constant(*entry->literal);
-    builder_.set_loc(before);
+    const Loc before = builder_->loc();
+    builder_->set_loc({name, "initializer", Origin::imported});
+    entry->id = builder_->constant(*entry->literal);
+    builder_->set_loc(before);
   }
   return entry->id;
 }
@@ -156,8 +144,8 @@ void GraphImporter::add_inputs(Scope& scope) {
       for (size_t axis = 0; axis < input.shape->size(); ++axis) {
         type.shape.push_back(symbols_.input_dim((*input.shape)[axis], input.name, axis));
       }
-      builder_.set_loc({input.name, "input", Origin::imported});
-      entry.id = builder_.parameter(input.name, type);
+      builder_->set_loc({input.name, "input", Origin::imported});
+      entry.id = builder_->parameter(input.name, type);
       result_.input_names.push_back(input.name);
     } catch (const CompileError& error) {
       complain(error.what());
@@ -255,7 +243,8 @@ std::vector<ValueId> GraphImporter::node_inputs(const OnnxNode& node, const Loc&
   return result;
 }
 
-std::vector<ValueId> GraphImporter::apply_rule(const OnnxNode& node, const Loc& loc, Scope& scope) {
+const OperatorRule& GraphImporter::rule_of(const OnnxNode& node, const Loc& loc, const Scope& scope,
+                                           int64_t& version) const {
   const std::map<std::string, int64_t>::const_iterator opset = scope.opsets.find(node.domain);
   const std::string domain =
       node.domain.empty() ? "" : fmt::format(" of domain \"{}\"", node.domain);
@@ -271,25 +260,38 @@ std::vector<ValueId> GraphImporter::apply_rule(const OnnxNode& node, const Loc& 
                                             : "; `backcast inspect --operators` lists what is"));
   }
   check_attributes(*rule, node, loc);
+  version = opset->second;
+  return *rule;
+}
+
+std::vector<ValueId> GraphImporter::checked_inputs(const OperatorRule& rule, const OnnxNode& node,
+                                                   const Loc& loc, Scope& scope) {
   const std::vector<ValueId> inputs = node_inputs(node, loc, scope);
   const int64_t count = static_cast<int64_t>(inputs.size());
-  if (count < rule->min_inputs || (rule->max_inputs >= 0 && count > rule->max_inputs)) {
-    throw CompileError(loc, fmt::format("has {} inputs and takes {}{}", count, rule->min_inputs,
-                                        rule->max_inputs < 0 ? " or more"
-                                        : rule->max_inputs > rule->min_inputs
-                                            ? fmt::format(" to {}", rule->max_inputs)
+  if (count < rule.min_inputs || (rule.max_inputs >= 0 && count > rule.max_inputs)) {
+    throw CompileError(loc, fmt::format("has {} inputs and takes {}{}", count, rule.min_inputs,
+                                        rule.max_inputs < 0 ? " or more"
+                                        : rule.max_inputs > rule.min_inputs
+                                            ? fmt::format(" to {}", rule.max_inputs)
                                             : ""));
   }
+  return inputs;
+}
+
+std::vector<ValueId> GraphImporter::apply_rule(const OnnxNode& node, const Loc& loc, Scope& scope) {
+  int64_t opset = 0;
+  const OperatorRule& rule = rule_of(node, loc, scope, opset);
+  const std::vector<ValueId> inputs = checked_inputs(rule, node, loc, scope);
   ImportServices services{result_.module,
-                          builder_,
-                          known_,
+                          *builder_,
+                          *known_,
                           [&](const std::string& name) { return declared_shape(scope, name); },
                           [&](const OnnxTensor& tensor) { return to_literal(tensor, model_dir_); },
                           composites_,
                           training_};
-  NodeContext context(services, node, loc, opset->second, inputs);
-  builder_.set_loc(loc);
-  rule->import(context);
+  NodeContext context(services, node, loc, opset, inputs);
+  builder_->set_loc(loc);
+  rule.import(context);
   return context.outputs();
 }
 
@@ -340,52 +342,16 @@ std::vector<ValueId> GraphImporter::inline_function(const OnnxFunction& function
   return outputs;
 }
 
-std::vector<ValueId> GraphImporter::inline_branch(const OnnxNode& node, const Loc& loc,
-                                                  Scope& scope) {
-  const std::vector<ValueId> inputs = node_inputs(node, loc, scope);
-  if (inputs.size() != 1) throw CompileError(loc, "takes one input, the condition");
-  const std::optional<Literal> condition = known_.literal(inputs[0]);
-  if (!condition || condition->element_count() != 1) {
-    throw CompileError(loc, "a condition that is only known at run time is not supported");
-  }
-  const char* name = condition->as_int(0) != 0 ? "then_branch" : "else_branch";
-  std::shared_ptr<const OnnxGraph> branch;
-  for (const OnnxAttribute& attribute : node.attributes) {
-    if (attribute.name == name) branch = attribute.g;
-  }
-  if (!branch) throw CompileError(loc, fmt::format("attribute \"{}\" holds no graph", name));
-  if (scope.depth >= kMaxDepth) throw CompileError(loc, "branches are nested too deeply");
-  if (branch->outputs.size() < node.outputs.size()) {
-    throw CompileError(loc, fmt::format("attribute \"{}\" has {} outputs and needs {}", name,
-                                        branch->outputs.size(), node.outputs.size()));
-  }
-  Scope inner;
-  inner.parent = &scope;
-  inner.opsets = scope.opsets;
-  inner.prefix = loc.node + "/";
-  inner.depth = scope.depth + 1;
-  add_initializers(*branch, inner);
-  declare_types(*branch, inner);
-  const size_t complaints = complaints_.size();
-  import_nodes(branch->nodes, inner);
-  if (complaints_.size() > complaints) throw Poisoned();
-  std::vector<ValueId> outputs;
-  for (size_t k = 0; k < node.outputs.size(); ++k) {
-    const std::string& output = branch->outputs[k].name;
-    if (!find(inner, output)) undefined(output, loc);
-    outputs.push_back(use(inner, output));
-  }
-  return outputs;
-}
-
 void GraphImporter::import_node(const OnnxNode& node, const Loc& loc, Scope& scope) {
   if (++imported_nodes_ > kMaxNodes) throw CompileError(loc, "the model has too many nodes");
   const OnnxFunction* function = find_function(node);
   std::vector<ValueId> outputs;
   try {
     outputs = function ? inline_function(*function, node, loc, scope)
-              : node.op_type == "If" && node.domain.empty() ? inline_branch(node, loc, scope)
-                                                            : apply_rule(node, loc, scope);
+              : node.op_type == "Gradient" && node.domain == kTrainingDomain
+                  ? differentiate(node, loc, scope)
+              : is_control_flow(node) ? import_control(node, loc, scope)
+                                      : apply_rule(node, loc, scope);
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       if (node.outputs[k].empty() || outputs[k].valid()) continue;
       throw CompileError(loc,
@@ -415,36 +381,6 @@ void GraphImporter::import_nodes(const std::vector<OnnxNode>& nodes, Scope& scop
         scope.prefix + (node.name.empty() ? fmt::format("{}_{}", node.op_type, i) : node.name);
     loc.op_type = node.op_type;
     import_node(node, loc, scope);
-  }
-}
-
-void GraphImporter::add_generator() {
-  if (training_.mode != ImportMode::training || !uses_dropout(model_)) return;
-  std::set<std::string> taken;
-  for (const OnnxValueInfo& input : model_.graph.inputs) taken.insert(input.name);
-  for (const OnnxTensor& tensor : model_.graph.initializers) taken.insert(tensor.name);
-  for (const OnnxNode& node : model_.graph.nodes) {
-    taken.insert(node.outputs.begin(), node.outputs.end());
-  }
-  const auto fresh = [&](std::string name) {
-    while (!taken.insert(name).second) name += "_";
-    return name;
-  };
-  result_.generator = fresh("generator");
-  result_.step = fresh("step");
-  builder_.set_loc({result_.generator, "input", Origin::made});
-  training_.generator = builder_.parameter(result_.generator, TensorType{ElementType::u32, {2}});
-  builder_.set_loc({result_.step, "input", Origin::made});
-  training_.step = builder_.parameter(result_.step, TensorType{ElementType::i32, {}});
-}
-
-void GraphImporter::add_statistics(std::vector<ValueId>& results, std::vector<std::string>& names) {
-  for (const std::string& name : result_.running_statistics) {
-    const ValueId now = training_.statistics.at(name);
-    if (!now.valid()) continue;
-    result_.updated_statistics.push_back(name);
-    results.push_back(now);
-    names.push_back(name);
   }
 }
 
@@ -478,12 +414,12 @@ ImportedModel GraphImporter::finish(Scope& scope) {
     for (const std::string& complaint : complaints_) all += (all.empty() ? "" : "\n") + complaint;
     throw CompileError(all);
   }
-  builder_.set_loc({"outputs", "", Origin::made});
+  builder_->set_loc({"outputs", "", Origin::made});
   list_parameters();
   std::vector<std::string> names = result_.output_names;
   add_statistics(results, names);
-  const ValueId result = results.size() == 1 ? results[0] : builder_.emit(ops::tuple, results);
-  result_.module.functions["main"] = builder_.finish(result, names);
+  const ValueId result = results.size() == 1 ? results[0] : builder_->emit(ops::tuple, results);
+  result_.module.functions["main"] = builder_->finish(result, names);
   prune(result_.module);
   result_.name = model_.graph.name;
   result_.notes = symbols_.notes();

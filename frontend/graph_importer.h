@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -12,9 +13,13 @@
 #include "frontend/index_values.h"
 #include "frontend/node_context.h"
 #include "frontend/onnx_model.h"
+#include "frontend/operators.h"
 #include "frontend/symbols.h"
 
 namespace backcast {
+
+/// Whether the node is an If, Loop or Scan.
+bool is_control_flow(const OnnxNode& node);
 
 class GraphImporter {
  public:
@@ -58,8 +63,43 @@ class GraphImporter {
   std::vector<ValueId> apply_rule(const OnnxNode& node, const Loc& loc, Scope& scope);
   std::vector<ValueId> inline_function(const OnnxFunction& function, const OnnxNode& node,
                                        const Loc& loc, Scope& scope);
-  std::vector<ValueId> inline_branch(const OnnxNode& node, const Loc& loc, Scope& scope);
+
+  // Control flow (graph_control.cpp).
+  /// A subgraph as a function: its own parameters, then what it captures from around it. Captured
+  /// values that are known while importing become constants of the function instead.
+  struct Body {
+    const OnnxGraph* graph = nullptr;
+    std::vector<std::string> free;      // names it uses and does not define
+    std::vector<std::string> captures;  // those of them that are operands
+  };
+  std::vector<ValueId> import_control(const OnnxNode& node, const Loc& loc, Scope& scope);
+  std::vector<ValueId> import_if(const OnnxNode& node, const Loc& loc, Scope& scope);
+  std::vector<ValueId> import_loop(const OnnxNode& node, const Loc& loc, Scope& scope);
+  std::vector<ValueId> import_scan(const OnnxNode& node, const Loc& loc, Scope& scope);
+  std::vector<ValueId> import_batched_scan(const OnnxNode& node, const Loc& loc, Scope& scope);
+  std::vector<ValueId> inline_branch(const OnnxNode& node, const OnnxGraph& branch, const Loc& loc,
+                                     Scope& scope);
+  Body body_of(const OnnxNode& node, const std::string& attribute, const Loc& loc, Scope& scope);
+  std::vector<ValueId> operands_of(const std::vector<std::string>& captures, Scope& scope);
+  bool is_operand(const Entry& entry);
+  /// Builds a function; `fill` emits into builder_ and gives the result.
+  FunctionRef build_function(const std::string& wish, const std::function<ValueId()>& fill);
+  /// The function of a body: `params` are the types of the graph's inputs, `captures` what follows
+  /// them. `wrap` makes the result of the values of the parameters and of the graph's outputs.
+  using Wrap = std::function<ValueId(const std::vector<ValueId>&, const std::vector<ValueId>&)>;
+  FunctionRef import_body(const Body& body, const std::vector<Type>& params,
+                          const std::vector<std::string>& captures, const Loc& loc, Scope& scope,
+                          const Wrap& wrap);
+  Dim trip_bound(const OnnxNode& node, const Loc& loc, Scope& scope, ValueId trips,
+                 size_t first_row, bool& exact);
+
+  const OperatorRule& rule_of(const OnnxNode& node, const Loc& loc, const Scope& scope,
+                              int64_t& version) const;
+  std::vector<ValueId> checked_inputs(const OperatorRule& rule, const OnnxNode& node,
+                                      const Loc& loc, Scope& scope);
   std::vector<ValueId> node_inputs(const OnnxNode& node, const Loc& loc, Scope& scope);
+  /// The node Gradient, which names values of the graph.
+  std::vector<ValueId> differentiate(const OnnxNode& node, const Loc& loc, Scope& scope);
   std::optional<Shape> declared_shape(const Scope& scope, const std::string& name) const;
   const OnnxFunction* find_function(const OnnxNode& node) const;
   [[noreturn]] void undefined(const std::string& name, const Loc& loc) const;
@@ -74,10 +114,15 @@ class GraphImporter {
   std::filesystem::path model_dir_;
   SymbolTable symbols_;
   ImportedModel result_;
-  Builder builder_;
-  IndexValues known_;
+  std::optional<int64_t> max_trips_;
+  Builder main_builder_;
+  IndexValues main_known_;
+  // Of the function that is being built: main, or the body of a loop or branch.
+  Builder* builder_;
+  IndexValues* known_;
   std::map<std::string, std::string> composites_;
   TrainingImport training_;
+  Differentiator differentiator_;
   std::set<std::string> input_names_;
   std::vector<std::string> complaints_;
   int64_t imported_nodes_ = 0;

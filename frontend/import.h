@@ -1,6 +1,7 @@
 // ONNX in, graph IR out.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +19,11 @@ enum class ImportMode {
   training     // statistics of the batch, which update the running ones; dropout
 };
 
+/// Adds `<function>_vjp` to a module: the parameters of the function, then one cotangent per
+/// result, to the tuple of the adjoints of the named parameters. `add_vjp` of passes/graph is one.
+using Differentiator = std::function<Module(const Module& module, const std::string& function,
+                                            const std::vector<std::string>& by)>;
+
 struct ImportOptions {
   ImportMode mode = ImportMode::as_written;
   /// Values of symbolic dimensions by name: {8, 8} binds one to 8, {1, 8} keeps it symbolic within
@@ -26,6 +32,12 @@ struct ImportOptions {
   /// Extent of the first dimension of the first input, unless `dims` names it; CompileError when
   /// the model fixes another.
   std::optional<int64_t> batch;
+  /// How often a Loop runs at most whose number of trips only run time knows. What it stacks has
+  /// that many rows; rows of trips that are not executed are zero.
+  std::optional<int64_t> max_trips;
+  /// What the operator Gradient is imported with, for this folder knows no passes; without one it
+  /// is an error.
+  Differentiator differentiator;
 };
 
 struct ImportedModel {

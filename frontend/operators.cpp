@@ -17,7 +17,7 @@ const std::vector<OperatorRule>& all_rules() {
           convolution_rules(), pooling_rules(), normalization_rules(), shape_rules(),
           slicing_rules(), creation_rules(), indexing_rules(), loss_rules(), training_rules(),
           dropout_rules(), quantization_rules(), attention_rules(), resample_rules(),
-          geometry_rules(), recurrent_rules()}) {
+          geometry_rules(), recurrent_rules(), control_rules()}) {
       result.insert(result.end(), family.begin(), family.end());
     }
     return result;

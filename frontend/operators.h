@@ -63,5 +63,6 @@ std::span<const OperatorRule> attention_rules();
 std::span<const OperatorRule> resample_rules();
 std::span<const OperatorRule> geometry_rules();
 std::span<const OperatorRule> recurrent_rules();
+std::span<const OperatorRule> control_rules();  // imported by the graph importer itself
 
 }  // namespace backcast

@@ -1,0 +1,544 @@
+// If, Loop and Scan. The graphs they hold become functions; what a graph takes from around it
+// becomes operands of these, found before the function is begun.
+#include <algorithm>
+#include <utility>
+
+#include "frontend/graph_importer.h"
+#include "frontend/onnx_tensors.h"
+#include "ir/graph/error.h"
+
+namespace backcast {
+namespace {
+
+constexpr int kMaxDepth = 32;  // of graphs within graphs
+/// Captured values that are known are copied into bodies up to this many elements.
+constexpr int64_t kMaxCopied = 4096;
+/// The bound of a loop that stacks nothing, so that nothing depends on it.
+constexpr int64_t kEndless = INT32_MAX;
+
+/// Adds the names that a graph uses and does not define, each once, in order.
+void add_free_names(const OnnxGraph& graph, int depth, std::vector<std::string>& names) {
+  if (depth > kMaxDepth) throw CompileError("graphs are nested too deeply");
+  std::set<std::string> defined;
+  for (const OnnxValueInfo& input : graph.inputs) defined.insert(input.name);
+  for (const OnnxTensor& tensor : graph.initializers) defined.insert(tensor.name);
+  const auto use = [&](const std::string& name) {
+    if (name.empty() || defined.contains(name)) return;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  for (const OnnxNode& node : graph.nodes) {
+    for (const std::string& name : node.inputs) use(name);
+    for (const OnnxAttribute& attribute : node.attributes) {
+      if (!attribute.g) continue;
+      std::vector<std::string> inner;
+      add_free_names(*attribute.g, depth + 1, inner);
+      for (const std::string& name : inner) use(name);
+    }
+    defined.insert(node.outputs.begin(), node.outputs.end());
+  }
+  for (const OnnxValueInfo& output : graph.outputs) use(output.name);
+}
+
+const OnnxAttribute* find_attribute(const OnnxNode& node, std::string_view name) {
+  for (const OnnxAttribute& attribute : node.attributes) {
+    if (attribute.name == name) return &attribute;
+  }
+  return nullptr;
+}
+
+Ints ints_of(const OnnxNode& node, std::string_view name, size_t count, const Loc& loc) {
+  const OnnxAttribute* attribute = find_attribute(node, name);
+  Ints values = attribute ? attribute->ints : Ints();
+  if (values.empty()) values.assign(count, 0);
+  if (values.size() != count) {
+    throw CompileError(loc, fmt::format("attribute \"{}\" has {} entries and needs {}", name,
+                                        values.size(), count));
+  }
+  return values;
+}
+
+/// Moves an axis to the front, or the front to an axis.
+ValueId move_axis(Emitter& e, ValueId x, int64_t axis, bool to_front, const Loc& loc) {
+  const int64_t rank = e.rank(x);
+  if (axis < -rank || axis >= rank) {
+    throw CompileError(loc, fmt::format("axis {} of a scanned value of rank {}", axis, rank));
+  }
+  axis = axis < 0 ? axis + rank : axis;
+  if (axis == 0) return x;
+  Ints order = counting(rank);
+  if (to_front) {
+    order.erase(order.begin() + axis);
+    order.insert(order.begin(), axis);
+  } else {
+    order.erase(order.begin());
+    order.insert(order.begin() + axis, 0);
+  }
+  return e.transpose(x, order);
+}
+
+Type row_of(const TensorType& whole) {
+  TensorType row = whole;
+  row.shape.erase(row.shape.begin());
+  return row;
+}
+
+bool all_equal_to(const Ints& values, int64_t value) {
+  return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == value; });
+}
+
+ValueId as_scalar(Emitter& e, ValueId x, ElementType element, const char* what, const Loc& loc) {
+  if (e.element(x) != element || !(product(e.shape(x), 0, e.rank(x)) == Dim(1))) {
+    throw CompileError(loc, fmt::format("the {} has to be one {} and is {}", what, name_of(element),
+                                        to_string(e.type(x))));
+  }
+  return e.rank(x) == 0 ? x : e.reshape(x, {});
+}
+
+}  // namespace
+
+bool is_control_flow(const OnnxNode& node) {
+  return node.domain.empty() &&
+         (node.op_type == "If" || node.op_type == "Loop" || node.op_type == "Scan");
+}
+
+std::vector<ValueId> GraphImporter::import_control(const OnnxNode& node, const Loc& loc,
+                                                   Scope& scope) {
+  int64_t opset = 0;
+  rule_of(node, loc, scope, opset);
+  if (scope.depth >= kMaxDepth) throw CompileError(loc, "graphs are nested too deeply");
+  builder_->set_loc(loc);
+  if (node.op_type == "If") return import_if(node, loc, scope);
+  if (node.op_type == "Loop") return import_loop(node, loc, scope);
+  return opset < 9 ? import_batched_scan(node, loc, scope) : import_scan(node, loc, scope);
+}
+
+/// What has to be handed to a body: weights, which may be trained, and what run time computes.
+bool GraphImporter::is_operand(const Entry& entry) {
+  const auto is_copied = [](const Literal& literal) {
+    return literal.element_count() <= (is_float(literal.element()) ? 1 : kMaxCopied);
+  };
+  if (!entry.id.valid()) return !is_copied(*entry.literal);
+  if (!builder_->type(entry.id).is_tensor()) return true;
+  const std::optional<Literal> literal = known_->literal(entry.id);
+  if (literal) return !is_copied(*literal);
+  const std::optional<Dims> dims = known_->dims(entry.id);
+  return !dims || builder_->tensor_type(entry.id).rank() > 1;
+}
+
+GraphImporter::Body GraphImporter::body_of(const OnnxNode& node, const std::string& attribute,
+                                           const Loc& loc, Scope& scope) {
+  const OnnxAttribute* found = find_attribute(node, attribute);
+  if (!found || !found->g) {
+    throw CompileError(loc, fmt::format("attribute \"{}\" holds no graph", attribute));
+  }
+  Body body;
+  body.graph = found->g.get();
+  add_free_names(*body.graph, 0, body.free);
+  for (const std::string& name : body.free) {
+    const Entry* entry = find(scope, name);
+    if (!entry) undefined(name, loc);
+    if (entry->failed) throw Poisoned();
+    if (!entry->error.empty()) throw CompileError(entry->error);
+    if (is_operand(*entry)) body.captures.push_back(name);
+  }
+  return body;
+}
+
+std::vector<ValueId> GraphImporter::operands_of(const std::vector<std::string>& captures,
+                                                Scope& scope) {
+  std::vector<ValueId> operands;
+  for (const std::string& name : captures) operands.push_back(use(scope, name));
+  return operands;
+}
+
+FunctionRef GraphImporter::build_function(const std::string& wish,
+                                          const std::function<ValueId()>& fill) {
+  Builder inner(result_.module, wish);
+  IndexValues inner_known(inner);
+  Builder* const outer = std::exchange(builder_, &inner);
+  IndexValues* const outer_known = std::exchange(known_, &inner_known);
+  const auto restore = [&] {
+    builder_ = outer;
+    known_ = outer_known;
+  };
+  ValueId result;
+  try {
+    result = fill();
+  } catch (...) {
+    restore();
+    throw;
+  }
+  restore();
+  Function function = inner.finish(result);
+  for (int i = 2; result_.module.functions.contains(function.name) || function.name == "main";
+       ++i) {
+    function.name = fmt::format("{}_{}", wish, i);
+  }
+  const std::string name = function.name;
+  result_.module.functions.emplace(name, std::move(function));
+  return {name};
+}
+
+FunctionRef GraphImporter::import_body(const Body& body, const std::vector<Type>& params,
+                                       const std::vector<std::string>& captures, const Loc& loc,
+                                       Scope& scope, const Wrap& wrap) {
+  const OnnxGraph& graph = *body.graph;
+  if (graph.inputs.size() != params.size()) {
+    throw CompileError(loc, fmt::format("graph \"{}\" has {} inputs and is given {}", graph.name,
+                                        graph.inputs.size(), params.size()));
+  }
+  std::vector<Type> types;
+  for (const ValueId id : operands_of(captures, scope)) types.push_back(builder_->type(id));
+  // What is known outside is looked up before the builder changes.
+  std::map<std::string, Entry> copied;
+  std::map<std::string, std::pair<Dims, TensorType>> indices;
+  for (const std::string& name : body.free) {
+    const Entry& entry = *find(scope, name);
+    if (is_operand(entry)) continue;
+    Entry copy;
+    copy.literal = entry.literal;
+    if (entry.id.valid()) copy.literal = known_->literal(entry.id);
+    if (copy.literal) {
+      copied[name] = copy;
+    } else {
+      indices[name] = {*known_->dims(entry.id), builder_->tensor_type(entry.id)};
+    }
+  }
+  return build_function(loc.node + "/" + graph.name, [&] {
+    Scope inner;
+    inner.opsets = scope.opsets;
+    inner.prefix = loc.node + "/";
+    inner.depth = scope.depth + 1;
+    std::vector<ValueId> values;
+    for (size_t i = 0; i < params.size(); ++i) {
+      const std::string& name = graph.inputs[i].name;
+      builder_->set_loc({name, "input", Origin::imported});
+      Entry entry;
+      entry.id = builder_->parameter(name, params[i]);
+      values.push_back(entry.id);
+      define(inner, name, std::move(entry), loc.describe());
+    }
+    for (size_t i = 0; i < captures.size(); ++i) {
+      builder_->set_loc({captures[i], "input", Origin::imported});
+      Entry entry;
+      entry.id = builder_->parameter(captures[i], types[i]);
+      inner.values.emplace(captures[i], std::move(entry));
+    }
+    builder_->set_loc(loc);
+    for (const auto& [name, entry] : copied) inner.values.emplace(name, entry);
+    Emitter e(*builder_);
+    for (const auto& [name, index] : indices) {
+      Entry entry;
+      entry.id =
+          index.second.rank() == 0 ? e.dimension(index.first[0]) : e.index_vector(index.first);
+      entry.id = e.cast(entry.id, index.second.element);
+      inner.values.emplace(name, std::move(entry));
+    }
+    add_initializers(graph, inner);
+    declare_types(graph, inner);
+    const size_t complaints = complaints_.size();
+    import_nodes(graph.nodes, inner);
+    if (complaints_.size() > complaints) throw Poisoned();
+    std::vector<ValueId> outputs;
+    for (const OnnxValueInfo& output : graph.outputs) {
+      if (!find(inner, output.name)) undefined(output.name, loc);
+      outputs.push_back(use(inner, output.name));
+    }
+    builder_->set_loc(loc);
+    return wrap(values, outputs);
+  });
+}
+
+// ---- If
+// ------------------------------------------------------------------------------------------
+
+std::vector<ValueId> GraphImporter::inline_branch(const OnnxNode& node, const OnnxGraph& branch,
+                                                  const Loc& loc, Scope& scope) {
+  Scope inner;
+  inner.parent = &scope;
+  inner.opsets = scope.opsets;
+  inner.prefix = loc.node + "/";
+  inner.depth = scope.depth + 1;
+  add_initializers(branch, inner);
+  declare_types(branch, inner);
+  const size_t complaints = complaints_.size();
+  import_nodes(branch.nodes, inner);
+  if (complaints_.size() > complaints) throw Poisoned();
+  std::vector<ValueId> outputs;
+  for (size_t k = 0; k < node.outputs.size(); ++k) {
+    const std::string& output = branch.outputs[k].name;
+    if (!find(inner, output)) undefined(output, loc);
+    outputs.push_back(use(inner, output));
+  }
+  return outputs;
+}
+
+std::vector<ValueId> GraphImporter::import_if(const OnnxNode& node, const Loc& loc, Scope& scope) {
+  const std::vector<ValueId> inputs = node_inputs(node, loc, scope);
+  if (inputs.size() != 1) throw CompileError(loc, "takes one input, the condition");
+  for (const char* name : {"then_branch", "else_branch"}) {
+    const OnnxAttribute* branch = find_attribute(node, name);
+    if (!branch || !branch->g) {
+      throw CompileError(loc, fmt::format("attribute \"{}\" holds no graph", name));
+    }
+    if (branch->g->outputs.size() < node.outputs.size()) {
+      throw CompileError(loc, fmt::format("attribute \"{}\" has {} outputs and needs {}", name,
+                                          branch->g->outputs.size(), node.outputs.size()));
+    }
+  }
+  const std::optional<Literal> known = known_->literal(inputs[0]);
+  if (known && known->element_count() == 1) {
+    const char* name = known->as_int(0) != 0 ? "then_branch" : "else_branch";
+    return inline_branch(node, *find_attribute(node, name)->g, loc, scope);
+  }
+  const Body then = body_of(node, "then_branch", loc, scope);
+  const Body otherwise = body_of(node, "else_branch", loc, scope);
+  std::vector<std::string> captures = then.captures;
+  for (const std::string& name : otherwise.captures) {
+    if (std::find(captures.begin(), captures.end(), name) == captures.end()) {
+      captures.push_back(name);
+    }
+  }
+  const auto wrap = [&](const std::vector<ValueId>&, const std::vector<ValueId>& outputs) {
+    return builder_->emit(
+        ops::tuple, {outputs.begin(), outputs.begin() + static_cast<int64_t>(node.outputs.size())});
+  };
+  IfElseAttrs attrs;
+  attrs.then = import_body(then, {}, captures, loc, scope, wrap);
+  attrs.otherwise = import_body(otherwise, {}, captures, loc, scope, wrap);
+  Emitter e(*builder_);
+  builder_->set_loc(loc);
+  std::vector<ValueId> operands{as_scalar(e, inputs[0], ElementType::boolean, "condition", loc)};
+  for (const ValueId id : operands_of(captures, scope)) operands.push_back(id);
+  const ValueId chosen = builder_->emit(ops::if_else, operands, attrs);
+  std::vector<ValueId> outputs;
+  for (size_t k = 0; k < node.outputs.size(); ++k) {
+    outputs.push_back(e.get(chosen, static_cast<int64_t>(k)));
+  }
+  return outputs;
+}
+
+// ---- Loop
+// ----------------------------------------------------------------------------------------
+
+/// The most trips a Loop makes. `exact`: the number of trips is known to be this.
+Dim GraphImporter::trip_bound(const OnnxNode& node, const Loc& loc, Scope& scope, ValueId trips,
+                              size_t first_row, bool& exact) {
+  exact = false;
+  if (trips.valid()) {
+    const std::optional<Dims> known = known_->dims(trips);
+    if (known && known->size() == 1) {
+      const Dim count = (*known)[0];
+      exact = !count.is_constant() || count.constant() <= kEndless;
+      if (exact) return count.is_constant() ? Dim(std::max<int64_t>(count.constant(), 0)) : count;
+    }
+  }
+  if (max_trips_) return Dim(*max_trips_);
+  if (first_row >= node.outputs.size()) return Dim(kEndless);
+  for (size_t k = first_row; k < node.outputs.size(); ++k) {
+    const std::optional<Shape> shape = declared_shape(scope, node.outputs[k]);
+    if (shape && !shape->empty()) return (*shape)[0];
+  }
+  throw CompileError(loc, fmt::format("stacks \"{}\" over a number of trips that only run time "
+                                      "knows; give it a bound with --max-trips",
+                                      node.outputs[first_row]));
+}
+
+std::vector<ValueId> GraphImporter::import_loop(const OnnxNode& node, const Loc& loc,
+                                                Scope& scope) {
+  Emitter e(*builder_);
+  std::vector<ValueId> inputs = node_inputs(node, loc, scope);
+  inputs.resize(std::max<size_t>({inputs.size(), node.inputs.size(), 2}));
+  const Body body = body_of(node, "body", loc, scope);
+  const size_t states = inputs.size() - 2;
+  if (body.graph->outputs.size() < states + 1 ||
+      node.outputs.size() > body.graph->outputs.size() - 1) {
+    throw CompileError(loc, fmt::format("carries {} values and gives {}; the body gives {}", states,
+                                        node.outputs.size(), body.graph->outputs.size()));
+  }
+  bool exact = false;
+  const Dim bound = trip_bound(node, loc, scope, inputs[0], states, exact);
+  builder_->set_loc(loc);
+  ValueId trips = e.integer(bound.is_constant() ? bound.constant() : 0);
+  if (exact) {
+    trips = e.dimension(bound);
+  } else if (inputs[0].valid()) {
+    trips = as_scalar(e, inputs[0], ElementType::i64, "number of trips", loc);
+  }
+  const std::optional<Literal> start =
+      inputs[1].valid() ? known_->literal(inputs[1]) : Literal::scalar(ElementType::boolean, 1);
+  std::vector<ValueId> operands{
+      trips,
+      inputs[1].valid() ? as_scalar(e, inputs[1], ElementType::boolean, "condition", loc)
+                        : e.scalar(ElementType::boolean, 1),
+      e.integer(0)};
+  std::vector<Type> params{TensorType{ElementType::i64, {}}, TensorType{ElementType::boolean, {}}};
+  for (size_t k = 2; k < inputs.size(); ++k) {
+    if (!inputs[k].valid()) throw CompileError(loc, fmt::format("input {} is missing", k));
+    operands.push_back(inputs[k]);
+    params.push_back(builder_->type(inputs[k]));
+  }
+  bool always = false;
+  ScanAttrs attrs;
+  attrs.carries = static_cast<int64_t>(states) + 2;
+  attrs.length = bound;
+  attrs.body = import_body(
+      body, params, body.captures, loc, scope,
+      [&](const std::vector<ValueId>& given, const std::vector<ValueId>& outputs) {
+        Emitter inner(*builder_);
+        const std::optional<Literal> known = known_->literal(outputs[0]);
+        always = outputs[0] == given[1] || (known && known->as_int(0) != 0);
+        std::vector<ValueId> results = outputs;
+        results[0] = as_scalar(inner, outputs[0], ElementType::boolean, "condition", loc);
+        results.insert(results.begin() + 1, inner.add(given[0], inner.integer(1)));
+        // The carries come first in the scan: condition, number of the trip, values.
+        return builder_->emit(ops::tuple, results);
+      });
+  // The body's first parameters are the number and the condition; a scan wants the condition first.
+  attrs.body = build_function(attrs.body.name + "/trip", [&] {
+    const Function& callee = result_.module.function(attrs.body.name);
+    std::vector<ValueId> values;
+    for (size_t i = 0; i < callee.params.size(); ++i) {
+      const size_t which = i == 0 ? 1 : i == 1 ? 0 : i;
+      const Node& param = callee.node(callee.params[which]);
+      builder_->set_loc(param.loc);
+      values.push_back(builder_->parameter(parameter_name(param), param.type));
+    }
+    std::swap(values[0], values[1]);
+    builder_->set_loc(loc);
+    return builder_->emit(ops::call, values, CallAttrs{attrs.body});
+  });
+  attrs.conditional = !(always && start && start->as_int(0) != 0);
+  for (const ValueId id : operands_of(body.captures, scope)) operands.push_back(id);
+  const ValueId result = builder_->emit(ops::scan, operands, attrs);
+  std::vector<ValueId> outputs;
+  for (size_t k = 0; k < node.outputs.size(); ++k) {
+    outputs.push_back(e.get(result, static_cast<int64_t>(k) + 2));
+  }
+  return outputs;
+}
+
+// ---- Scan
+// ----------------------------------------------------------------------------------------
+
+std::vector<ValueId> GraphImporter::import_scan(const OnnxNode& node, const Loc& loc,
+                                                Scope& scope) {
+  Emitter e(*builder_);
+  const std::vector<ValueId> inputs = node_inputs(node, loc, scope);
+  const OnnxAttribute* count = find_attribute(node, "num_scan_inputs");
+  if (!count || count->i < 1 || count->i > static_cast<int64_t>(inputs.size())) {
+    throw CompileError(loc, "attribute \"num_scan_inputs\" is missing or does not fit the inputs");
+  }
+  const size_t rows = static_cast<size_t>(count->i), states = inputs.size() - rows;
+  const Body body = body_of(node, "body", loc, scope);
+  if (body.graph->outputs.size() < states || node.outputs.size() > body.graph->outputs.size()) {
+    throw CompileError(loc, "the body gives too few outputs");
+  }
+  const size_t stacked = body.graph->outputs.size() - states;
+  const Ints input_axes = ints_of(node, "scan_input_axes", rows, loc);
+  const Ints input_directions = ints_of(node, "scan_input_directions", rows, loc);
+  const Ints output_axes = ints_of(node, "scan_output_axes", stacked, loc);
+  const Ints output_directions = ints_of(node, "scan_output_directions", stacked, loc);
+  ScanAttrs attrs;
+  attrs.reverse = all_equal_to(input_directions, 1) && all_equal_to(output_directions, 1);
+  const auto in_order = [&](ValueId x, int64_t direction) {
+    return direction != 0 && !attrs.reverse ? e.reverse(x, {0}) : x;
+  };
+  builder_->set_loc(loc);
+  std::vector<ValueId> operands(1);
+  std::vector<Type> params;
+  for (size_t i = 0; i < states; ++i) {
+    operands.push_back(inputs[i]);
+    params.push_back(builder_->type(inputs[i]));
+  }
+  for (size_t i = 0; i < rows; ++i) {
+    const ValueId moved = move_axis(e, inputs[states + i], input_axes[i], true, loc);
+    operands.push_back(in_order(moved, input_directions[i]));
+    attrs.length = e.extent(operands.back(), 0);
+    params.push_back(row_of(e.type(operands.back())));
+  }
+  operands[0] = e.dimension(attrs.length);
+  attrs.carries = static_cast<int64_t>(states);
+  attrs.xs = static_cast<int64_t>(rows);
+  attrs.body = import_body(body, params, body.captures, loc, scope,
+                           [&](const std::vector<ValueId>&, const std::vector<ValueId>& outputs) {
+                             return builder_->emit(ops::tuple, outputs);
+                           });
+  for (const ValueId id : operands_of(body.captures, scope)) operands.push_back(id);
+  const ValueId result = builder_->emit(ops::scan, operands, attrs);
+  std::vector<ValueId> outputs;
+  for (size_t k = 0; k < node.outputs.size(); ++k) {
+    ValueId value = e.get(result, static_cast<int64_t>(k));
+    if (k >= states) {
+      value = in_order(value, output_directions[k - states]);
+      value = move_axis(e, value, output_axes[k - states], false, loc);
+    }
+    outputs.push_back(value);
+  }
+  return outputs;
+}
+
+/// Opset 8: every operand has a batch dimension in front, and each sequence of the batch is scanned
+/// for itself, over its own length.
+std::vector<ValueId> GraphImporter::import_batched_scan(const OnnxNode& node, const Loc& loc,
+                                                        Scope& scope) {
+  Emitter e(*builder_);
+  std::vector<ValueId> inputs = node_inputs(node, loc, scope);
+  const OnnxAttribute* count = find_attribute(node, "num_scan_inputs");
+  if (!count || count->i < 1 || count->i + 1 > static_cast<int64_t>(inputs.size())) {
+    throw CompileError(loc, "attribute \"num_scan_inputs\" is missing or does not fit the inputs");
+  }
+  const size_t rows = static_cast<size_t>(count->i), states = inputs.size() - 1 - rows;
+  const Body body = body_of(node, "body", loc, scope);
+  const Ints directions = ints_of(node, "directions", rows, loc);
+  if (!all_equal_to(directions, directions[0])) {
+    throw CompileError(loc, "scanned operands of different directions are not supported");
+  }
+  builder_->set_loc(loc);
+  std::vector<Type> params;
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    const TensorType type = e.type(inputs[i]);
+    const size_t dropped = i <= states ? 1 : 2;
+    if (type.shape.size() < dropped) throw CompileError(loc, "an input has too few dimensions");
+    params.push_back(TensorType{
+        type.element, {type.shape.begin() + static_cast<int64_t>(dropped), type.shape.end()}});
+  }
+  ScanAttrs inner;
+  inner.carries = static_cast<int64_t>(states);
+  inner.xs = static_cast<int64_t>(rows);
+  inner.length = e.extent(inputs.back(), 1);
+  inner.reverse = directions[0] != 0;
+  inner.body = import_body(body, params, body.captures, loc, scope,
+                           [&](const std::vector<ValueId>&, const std::vector<ValueId>& outputs) {
+                             return builder_->emit(ops::tuple, outputs);
+                           });
+  ScanAttrs outer;
+  outer.length = e.extent(inputs.back(), 0);
+  std::vector<ValueId> operands{e.dimension(outer.length)};
+  operands.push_back(inputs[0].valid() ? e.cast(inputs[0], ElementType::i64)
+                                       : e.broadcast_to(e.dimension(inner.length), {outer.length}));
+  operands.insert(operands.end(), inputs.begin() + 1, inputs.end());
+  outer.xs = static_cast<int64_t>(operands.size()) - 1;
+  for (const ValueId id : operands_of(body.captures, scope)) operands.push_back(id);
+  std::vector<Type> types;
+  for (size_t i = 1; i < operands.size(); ++i) {
+    const bool scanned = static_cast<int64_t>(i) <= outer.xs;
+    types.push_back(scanned ? row_of(e.type(operands[i])) : builder_->type(operands[i]));
+  }
+  outer.body = build_function(loc.node + "/sequence", [&] {
+    std::vector<ValueId> values;
+    for (size_t i = 0; i < types.size(); ++i) {
+      builder_->set_loc(loc);
+      values.push_back(builder_->parameter(fmt::format("x{}", i), types[i]));
+    }
+    return builder_->emit(ops::scan, values, inner);
+  });
+  const ValueId result = builder_->emit(ops::scan, operands, outer);
+  std::vector<ValueId> outputs;
+  for (size_t k = 0; k < node.outputs.size(); ++k) {
+    outputs.push_back(e.get(result, static_cast<int64_t>(k)));
+  }
+  return outputs;
+}
+
+}  // namespace backcast
