@@ -8,6 +8,7 @@
 #include "driver/compiler.h"
 #include "driver/layers.h"
 #include "frontend/operators.h"
+#include "passes/graph/differentiate.h"
 
 namespace backcast {
 namespace {
@@ -115,6 +116,7 @@ int run(Options& o) {
   }
   ImportOptions options;
   options.dims = parse_dims(o.dims);
+  options.differentiator = add_vjp;
   try {
     print_model(import_model(o.model, options), o);
   } catch (const CompileError& error) {

@@ -10,6 +10,7 @@
 #include "driver/compiler.h"
 #include "driver/data_set.h"
 #include "driver/device.h"
+#include "passes/graph/differentiate.h"
 
 namespace backcast {
 
@@ -30,6 +31,7 @@ using Results = std::vector<std::vector<Literal>>;  // per data set
 Results evaluate_all(const Options& o, const std::vector<DataSet>& sets) {
   ImportOptions options;
   options.dims = o.request.dims;
+  options.differentiator = add_vjp;
   try {
     const ImportedModel model = import_model(o.request.model, options);
     Results results;

@@ -16,6 +16,7 @@
 #include "backend/llvm/object_reader.h"
 #include "ir/graph/text.h"
 #include "ir/loop/text.h"
+#include "passes/graph/differentiate.h"
 
 namespace backcast {
 
@@ -129,6 +130,7 @@ CompiledModel compile_model(const CompileRequest& request) {
   try {
     ImportOptions import_options;
     import_options.dims = request.dims;
+    import_options.differentiator = add_vjp;
     Module module;
     if (request.training) {
       ImportedTraining training = import_training(request.model, import_options, *request.training);

@@ -4,6 +4,7 @@
 
 #include "backend/llvm/jit.h"
 #include "driver/device.h"
+#include "passes/graph/differentiate.h"
 
 namespace backcast {
 
@@ -17,7 +18,9 @@ NodeCase load_case(const fs::path& folder, const TargetInfo* target) {
     result.sets = read_data_sets(folder);
     CompiledModel& model = result.model;
     model.model_file = "model.onnx";
-    model.imported = import_model((folder / "model.onnx").string());
+    ImportOptions options;
+    options.differentiator = add_vjp;
+    model.imported = import_model((folder / "model.onnx").string(), options);
     if (target) {
       model.target = *target;
       PipelineOptions pipeline;

@@ -6,6 +6,7 @@
 
 #include "ir/graph/error.h"
 #include "ir/graph/verifier.h"
+#include "passes/graph/differentiate.h"
 #include "passes/graph/promote_f64.h"
 #include "passes/train/training.h"
 #include "tests/frontend/model_builder.h"
@@ -185,6 +186,58 @@ TEST(Dropout, EveryBatchOfAnUpdateHasItsOwnMask) {
   Trainer t(build_training(three_imports(dropout_model(50)), spec));
   const auto step = [&] { return doubles(t.call("train_step", ones(50)).at("y")); };
   EXPECT_NE(step(), step());
+}
+
+OnnxAttribute names(const std::string& name, const std::vector<std::string>& values) {
+  OnnxAttribute a;
+  a.name = name;
+  a.kind = OnnxAttribute::Kind::strings;
+  a.strings = values;
+  return a;
+}
+
+/// y = (x + k) · w, and its gradients by x and w at (x1, w).
+ModelBuilder gradient_model(const std::vector<std::string>& xs) {
+  ModelBuilder m;
+  m.model().opsets["ai.onnx.preview.training"] = 1;
+  m.input("x", {"3"}).input("k", {"3"}).input("w", {"3"}).input("x1", {"3"});
+  m.output("dx").output("dw");
+  m.node("add", "Add", {"x", "k"}, {"s"}).node("mul", "Mul", {"s", "w"}, {"y"});
+  m.node("gradient", "Gradient", {"x1", "w"}, {"dx", "dw"},
+         {names("xs", xs), ModelBuilder::string("y", "y")});
+  m.model().graph.nodes.back().domain = "ai.onnx.preview.training";
+  return m;
+}
+
+TEST(Gradient, IsTakenAtTheGivenValues) {
+  ImportOptions options;
+  options.differentiator = add_vjp;
+  const ImportedModel model = gradient_model({"x", "w"}).import(options);
+  verify(model.module);
+  const auto vector = [](const std::vector<double>& values) {
+    return Value(Literal::from_doubles(ElementType::f32, {3}, values));
+  };
+  const Value result =
+      evaluate(model.module, model.module.function("main"),
+               {vector({9, 9, 9}), vector({1, 2, 3}), vector({4, 5, 6}), vector({7, 8, 9})});
+  EXPECT_THAT(doubles(result.elements[0].tensor), ElementsAre(4, 5, 6));    // w
+  EXPECT_THAT(doubles(result.elements[1].tensor), ElementsAre(8, 10, 12));  // x1 + k
+}
+
+TEST(GradientErrors, SayWhatIsMissing) {
+  const auto complaint = [](const ModelBuilder& model, const ImportOptions& options) {
+    try {
+      model.import(options);
+    } catch (const CompileError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(complaint(gradient_model({"x", "w"}), {}), HasSubstr("differentiator"));
+  ImportOptions options;
+  options.differentiator = add_vjp;
+  EXPECT_THAT(complaint(gradient_model({"x"}), options), HasSubstr("has 2 inputs and names 1"));
+  EXPECT_THAT(complaint(gradient_model({"x", "q"}), options), HasSubstr("\"q\" is not defined"));
 }
 
 }  // namespace
