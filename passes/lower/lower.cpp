@@ -102,6 +102,20 @@ class Lowering : public LoweringHost {
     for (int64_t i = 0; i < main_->size(); ++i) lower_node(ValueId(i));
     guard();
     bind_outputs();
+    if (entry().inputs.empty()) require_count();
+  }
+
+  /// What takes nothing but state works on what other entries accumulated: without any, there is
+  /// nothing to do. The counter is the only slot that is one integer.
+  void require_count() {
+    for (const ValueId id : main_->params) {
+      const auto state = states_.find(parameter_name(main_->node(id)));
+      if (state == states_.end()) continue;
+      const Buffer& buffer = program_.buffer(state->second);
+      const bool counts = buffer.role == StateRole::slot && buffer.shape.empty() &&
+                          buffer.element == ElementType::i32;
+      if (counts) entry().required_count = state->second;
+    }
   }
 
   /// A body is lowered for the extents its text has.

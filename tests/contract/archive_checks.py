@@ -58,6 +58,15 @@ def check_archive(data, prefix, arm, macros):
     return faults
 
 
+def offered(data):
+    """The global symbols that an archive defines."""
+    found = set()
+    for _, body, _ in elf_reader.members(data):
+        _, symbols = elf_reader.read_object(body)
+        found |= {symbol.name for symbol in symbols if symbol.defined and symbol.is_global}
+    return found
+
+
 def same_files(first, second):
     """Faults of two folders that should hold the same bytes."""
     names = sorted(path.name for path in first.iterdir())
