@@ -124,12 +124,46 @@ void slice_attributes(NodeContext& n) {
   slice_known(n, as_dims(starts), as_dims(ends), axes, Ints(starts.size(), 1));
 }
 
+/// The value that holds the one element of `id`, behind operators that only shape or cast it.
+ValueId element_source(NodeContext& n, ValueId id) {
+  while (product(n.e.shape(id), 0, n.e.rank(id)) == Dim(1)) {
+    const Node& node = n.e.builder().node(id);
+    const bool passes = node.op == &ops::reshape || node.op == &ops::broadcast ||
+                        (node.op == &ops::cast && !is_float(n.e.element(id)));
+    if (!passes) break;
+    id = node.operands[0];
+  }
+  return id;
+}
+
+/// The shape of a window x[i : i + c] of a fixed size c at a place that only run time knows, taken
+/// to lie inside of x.
+std::optional<Shape> window_shape(NodeContext& n) {
+  if (n.has(4) || n.rank(1) != 1 || !(n.shape(1) == Shape{1}) || !(n.shape(2) == Shape{1})) {
+    return std::nullopt;
+  }
+  const std::optional<Ints> axes = n.has(3) ? n.known_ints(3) : Ints{0};
+  const ValueId start = element_source(n, n.input(1));
+  const Node end = n.e.builder().node(element_source(n, n.input(2)));
+  if (!axes || axes->size() != 1 || end.op != &ops::add) return std::nullopt;
+  for (const size_t k : {size_t{0}, size_t{1}}) {
+    const std::optional<Ints> size = n.known_ints_of(end.operands[1 - k]);
+    const bool moves = element_source(n, end.operands[k]) == start;
+    if (!moves || !size || size->size() != 1 || (*size)[0] < 1) continue;
+    Shape shape = n.shape(0);
+    shape[static_cast<size_t>(n.axis((*axes)[0], n.rank(0)))] = (*size)[0];
+    return shape;
+  }
+  return std::nullopt;
+}
+
 void slice_inputs(NodeContext& n) {
   const std::optional<Dims> starts = n.known_dims(1), ends = n.known_dims(2);
   const bool known =
       starts && ends && (!n.has(3) || n.known_ints(3)) && (!n.has(4) || n.known_ints(4));
-  const std::optional<Shape> declared = n.declared(0);
-  if (!known && declared) return n.result(slice_run_time(n, *declared));
+  std::optional<Shape> extents = n.declared(0);
+  if (!known && !extents) extents = window_shape(n);
+  if (!known && extents) return n.result(slice_run_time(n, *extents));
   const Dims from = n.dims(1);
   const Ints axes = n.has(3) ? n.ints(3) : counting(static_cast<int64_t>(from.size()));
   const Ints steps = n.has(4) ? n.ints(4) : Ints(from.size(), 1);
