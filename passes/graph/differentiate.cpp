@@ -19,11 +19,12 @@ std::string unused_name(const Module& module, const std::string& wish) {
   return name;
 }
 
-/// `wish`, or with underscores where a parameter bears that name.
+/// `wish`, or with underscores where a parameter's name begins like that.
 std::string parameter_wish(const Function& function, std::string wish) {
-  const auto taken = [&](const std::string& name) {
-    return std::any_of(function.params.begin(), function.params.end(),
-                       [&](ValueId id) { return parameter_name(function.node(id)) == name; });
+  const auto taken = [&](const std::string& start) {
+    return std::any_of(function.params.begin(), function.params.end(), [&](ValueId id) {
+      return parameter_name(function.node(id)).starts_with(start);
+    });
   };
   while (taken(wish)) wish += "_";
   return wish;
@@ -84,15 +85,15 @@ class Differentiation : public GradientServices {
     return add(builder.finish(builder.emit(ops::tuple, adjoints)));
   }
 
-  std::string add(Function function) {
-    const std::string name = function.name;
-    module_.functions.emplace(name, std::move(function));
-    return name;
+  /// Without what its result does not need.
+  std::string add(const Function& function) {
+    module_.functions.emplace(function.name, Rewriter(module_, function).finish());
+    return function.name;
   }
 
   std::string add_function(Function function) override {
     function.name = unused_name(module_, function.name);
-    return add(std::move(function));
+    return add(function);
   }
 
   const Module& module() const { return module_; }

@@ -134,12 +134,17 @@ void lower_scatter(KernelBuilder& k) {
     return loop::var(name);
   });
   Indices to;
-  Expr fits;
+  Expr fits;  // the whole window: one that sticks out is left out
+  size_t next = 0;
   for (size_t d = 0; d < shape.size(); ++d) {
     Expr index = address_of.offset[d];
+    const bool dropped = contains(numbers.dropped_dims, static_cast<int64_t>(d)) ||
+                         contains(numbers.operand_batching, static_cast<int64_t>(d));
+    const Dim extent = dropped ? Dim(1) : updates[static_cast<size_t>(numbers.window_dims[next++])];
     if (address_of.start[d]) {
-      index = address_of.start[d] + index;
-      Expr inside = (index >= Expr(0)) && (index < loop::expr_of(shape[d]));
+      const Expr start = address_of.start[d];
+      index = start + index;
+      Expr inside = (start >= Expr(0)) && (start < loop::expr_of(shape[d] - extent + Dim(1)));
       fits = fits ? (fits && inside) : inside;
     }
     to.push_back(index);
