@@ -64,8 +64,7 @@ def trees(old, new, where, slack, problems):
             problems.append(f"{where}: fields {list(old)} and {list(new)}")
             return
         if "parameter_distance_f32" in old:
-            slack = 3 * max(old["parameter_distance_f32"] + [
-                abs(a - b) / max(1, abs(a)) for a, b in zip(old["loss"], old["loss_f32"])])
+            slack = 3 * max(old["parameter_distance_f32"] + old["loss_distance_f32"])
         for key in old:
             trees(old[key], new[key], f"{where}/{key}", slack, problems)
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):

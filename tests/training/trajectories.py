@@ -10,6 +10,7 @@ import networks
 from gradients import digest
 
 STEPS = 50
+RUNS = 6  # in single precision, of networks with batch normalisation
 
 
 def rate(value):
@@ -69,15 +70,24 @@ def flat_parameters(module):
     return np.concatenate([p.detach().double().numpy().reshape(-1) for p in module.parameters()])
 
 
-def run(name, optimizer_name, dtype):
-    """(losses, parameters after every step, module, its ONNX running statistics)."""
+def final_parameters(module):
+    return {key: p.detach().double().numpy() for key, p in module.named_parameters()}
+
+
+def run(name, optimizer_name, dtype, turn=0):
+    """(losses, all parameters as one array after every step, module, its running statistics).
+
+    The examples of a batch come in the order turn, turn + 1, …, which changes no sum but its
+    rounding.
+    """
     module = networks.make(name, dtype)
     statistics = RunningStatistics(module)
     optimizer = make_optimizer(optimizer_name, module.parameters())
     losses, parameters = [], []
     for step in range(STEPS):
         optimizer.zero_grad()
-        loss = networks.loss_of(name, module, *networks.batch(name, step))
+        inputs, target = (np.roll(part, -turn, axis=0) for part in networks.batch(name, step))
+        loss = networks.loss_of(name, module, inputs, target)
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
@@ -85,31 +95,50 @@ def run(name, optimizer_name, dtype):
     return losses, parameters, module, statistics
 
 
-def trajectory(name, optimizer):
-    losses, parameters, module, statistics = run(name, optimizer, torch.float64)
-    losses32, parameters32, module32, _ = run(name, optimizer, torch.float32)
+def f32_apart(name, optimizer, exact):
+    """The first run in single precision, and the largest distances of RUNS such runs from `exact`:
+    of the loss and of all parameters after every step, and of each parameter at the end.
+
+    Rounding is chaotic under batch normalisation: one run may come close by luck.
+    """
+    losses, parameters, module, _ = exact
     norm = np.linalg.norm
-    final32 = {key: p.detach().double().numpy() for key, p in module32.named_parameters()}
-    tensors = {}
-    for key, parameter in module.named_parameters():
-        value = parameter.detach().numpy()
-        values = digest(key, value)
-        tensors[key] = {"norm": values[0], "projections": values[1:].tolist(),
-                        "f32_distance": norm(final32[key] - value)}
-    running = {}
-    for key, value in statistics.values.items():
-        values = digest(key, value)
-        running[key] = {"norm": values[0], "projections": values[1:].tolist()}
+    final = final_parameters(module)
+    runs, loss_apart, apart, tensors = [], [], [], []
+    batch_norm = any(isinstance(m, (nn.BatchNorm1d, nn.BatchNorm2d)) for m in module.modules())
+    for turn in range(RUNS if batch_norm else 1):
+        losses32, parameters32, module32, _ = run(name, optimizer, torch.float32, turn)
+        runs.append((losses32, [norm(p) for p in parameters32]))
+        loss_apart.append([abs(a - b) for a, b in zip(losses32, losses)])
+        apart.append([norm(a - b) / norm(b) for a, b in zip(parameters32, parameters)])
+        final32 = final_parameters(module32)
+        tensors.append([norm(final32[key] - final[key]) for key in final])
+    largest = [np.max(values, axis=0).tolist() for values in (loss_apart, apart, tensors)]
+    return runs[0], len(runs), largest[0], largest[1], dict(zip(final, largest[2]))
+
+
+def with_projections(name, value):
+    values = digest(name, value)
+    return {"norm": values[0], "projections": values[1:].tolist()}
+
+
+def trajectory(name, optimizer):
+    exact = run(name, optimizer, torch.float64)
+    losses, parameters, module, statistics = exact
+    (losses32, norms32), runs, loss_apart, apart, tensors_apart = f32_apart(name, optimizer, exact)
     return {
         "model": name, "optimizer": optimizer, **SETTINGS[optimizer],
         "loss": losses,
         "loss_f32": losses32,
-        "parameter_norm": [norm(p) for p in parameters],
-        "parameter_norm_f32": [norm(p) for p in parameters32],
+        "parameter_norm": [np.linalg.norm(p) for p in parameters],
+        "parameter_norm_f32": norms32,
+        "runs_f32": runs,
+        "loss_distance_f32": loss_apart,
         # |parameters in f32 - parameters in f64| / |parameters in f64| after each step
-        "parameter_distance_f32": [norm(a - b) / norm(b) for a, b in zip(parameters32, parameters)],
-        "parameters": tensors,
-        "running": running,
+        "parameter_distance_f32": apart,
+        "parameters": {key: {**with_projections(key, value), "f32_distance": tensors_apart[key]}
+                       for key, value in final_parameters(module).items()},
+        "running": {key: with_projections(key, value) for key, value in statistics.values.items()},
     }
 
 
@@ -124,8 +153,6 @@ def write(out):
             text = json.dumps(result, indent=0, default=float)
             (folder / f"{optimizer}.json").write_text(text.replace(",\n", ", ").replace(
                 ", \"", ",\n\"") + "\n")
-            apart = max(abs(a - b) / max(1, abs(a))
-                        for a, b in zip(result["loss"], result["loss_f32"]))
             print(f"trajectories/{name}/{optimizer}: loss {result['loss'][0]:.4f} to "
-                  f"{result['loss'][-1]:.4f}, f32 apart {apart:.1e} in loss, "
-                  f"{result['parameter_distance_f32'][-1]:.1e} in parameters", flush=True)
+                  f"{result['loss'][-1]:.4f}, f32 apart {max(result['loss_distance_f32']):.1e} in "
+                  f"loss, {max(result['parameter_distance_f32']):.1e} in parameters", flush=True)
