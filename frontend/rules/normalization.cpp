@@ -59,6 +59,11 @@ void batch_normalization_in_training(NodeContext& n, ElementType compute) {
     return n.e.cast(now, n.element(input));
   };
   const bool keeps = n.training().mode == ImportMode::training;
+  if (keeps && n.training().builder != &n.e.builder()) {
+    n.fail(
+        "inside of If, Loop and Scan is not supported in training: its running statistics would "
+        "have to leave the graph");
+  }
   const ValueId batch[] = {mean, variance};
   for (size_t k = 0; k < 2; ++k) {
     const bool wanted = keeps || n.wants(1 + k);

@@ -103,6 +103,22 @@ class Assembly {
       module_.states.push_back(std::move(state));
     }
     check_elements();
+    check_bodies();
+  }
+
+  /// Copies of an initializer inside of other functions would not learn.
+  void check_bodies() const {
+    for (const auto& [function_name, function] : module_.functions) {
+      for (const Node& node : function.nodes) {
+        const std::string name = initializer_name(node);
+        const auto is_it = [&](const LiftedTensor& tensor) { return tensor.name == name; };
+        if (name.empty() || std::none_of(lifted_.begin(), lifted_.end(), is_it)) continue;
+        throw CompileError(
+            fmt::format("\"{}\" is a constant of @{} and cannot be trained; leave it "
+                        "out with --trainable",
+                        name, function_name));
+      }
+    }
   }
 
   void check_elements() const {
