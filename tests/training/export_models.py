@@ -1,4 +1,4 @@
-"""Writes models/NAME.onnx in training mode, and models/weights.bin with the large initial weights."""
+"""Writes models/NAME.onnx in training mode, and the large initial weights as weights.bin."""
 
 import io
 import warnings

@@ -1,7 +1,7 @@
 """Writes the training references with PyTorch, or compares a fresh run with the repository's.
 
     python3 make_references.py           # rewrites the files beside this script
-    python3 make_references.py --check   # writes them elsewhere and compares; exit 1 when they differ
+    python3 make_references.py --check   # compares a fresh run with them; exit 1 if they differ
 
 scripts/sweep-torch makes the Python environment and calls this. Takes about three minutes.
 """
