@@ -73,7 +73,7 @@ func @inner(%s: f64[], %x: f64[]) -> (f64[]) {
   %0 = constant {value=f64[] 0.25}
   %1 = compare %x, %0 {direction=lt}
   %2 = mul %s, %x
-  %3 = if_else %1, %2 {then=@half, otherwise=@square}
+  %3 = if_else %1, %2 {then=@half, otherwise=@square} : f64[]
   %4 = add %s, %3
   %5 = tuple %4
   return %5
