@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
-/* From reset to main() on a Cortex-M4F without operating system or C library: vectors, floating-point
- * unit, data, bss; also the memory functions that a compiler may call. The stack is painted, so that
- * stack_used() can tell how much of it was ever written. */
+/* From reset to main() on a Cortex-M4F without operating system or C library: vectors,
+ * floating-point unit, data, bss; also the memory functions that a compiler may call. The stack is
+ * painted, so that stack_used() can tell how much of it was ever written. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,6 +40,21 @@ PLAIN_LOOP void *memset(void *to, int value, size_t count) {
   return to;
 }
 
+/* The same under the names of the Arm run-time ABI, which libraries refer to; 4 and 8 promise that
+ * much alignment. */
+#define ARM_NAMES(suffix)                                                                      \
+  void __aeabi_memcpy##suffix(void *to, const void *from, size_t count) {                      \
+    memcpy(to, from, count);                                                                   \
+  }                                                                                            \
+  void __aeabi_memmove##suffix(void *to, const void *from, size_t count) {                     \
+    memmove(to, from, count);                                                                  \
+  }                                                                                            \
+  void __aeabi_memset##suffix(void *to, size_t count, int value) { memset(to, value, count); } \
+  void __aeabi_memclr##suffix(void *to, size_t count) { memset(to, 0, count); }
+ARM_NAMES()
+ARM_NAMES(4)
+ARM_NAMES(8)
+
 size_t stack_used(void) {
   const uint32_t *low = __stack_low;
   while (low < __stack_top && *low == kPaint) ++low;
@@ -48,11 +63,10 @@ size_t stack_used(void) {
 
 size_t flash_used(void) { return (size_t)((uintptr_t)__flash_end - (uintptr_t)__flash_start); }
 
-void print_line(const char *text, unsigned long number) {
+void print_number(const char *text, unsigned long number, const char *end) {
   char digits[24];
   char *at = digits + sizeof digits;
   *--at = 0;
-  *--at = '\n';
   do {
     *--at = (char)('0' + number % 10);
     number /= 10;
@@ -60,6 +74,19 @@ void print_line(const char *text, unsigned long number) {
   *--at = ' ';
   semihost_print(text);
   semihost_print(at);
+  semihost_print(end);
+}
+
+void print_line(const char *text, unsigned long number) { print_number(text, number, "\n"); }
+
+void print_fixed(const char *text, float value, const char *end) {
+  const unsigned long scaled = (unsigned long)(value * 10000.0f + 0.5f);
+  print_number(text, scaled / 10000, ".");
+  char digits[5] = {0};
+  unsigned long rest = scaled % 10000;
+  for (int i = 3; i >= 0; --i, rest /= 10) digits[i] = (char)('0' + rest % 10);
+  semihost_print(digits);
+  semihost_print(end);
 }
 
 static void fault(void) {
