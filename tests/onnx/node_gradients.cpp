@@ -1,11 +1,13 @@
 // Differentiates ONNX's node cases with respect to their floating-point inputs and compares with
 // differences, everything in f64 under the evaluator.
 //
-//   node_gradients [--expected FILE] [--filter TEXT] [--every N] [--update] [--verbose] [FOLDER]
+//   node_gradients [--expected FILE] [--filter TEXT] [--every N] [--compiled] [--update]
+//                  [--verbose] [FOLDER]
 //
 // The list holds "case reason" lines; a case may fail only if it is there, and one that is there
 // and passes has to be taken out. Inputs are moved a little at random, away from kinks; what is
-// compared are derivatives along random directions.
+// compared are derivatives along random directions. With --compiled the gradient is compiled in
+// process, too, and compared with the evaluator's.
 #include "tests/onnx/node_gradients.h"
 
 #include <fmt/format.h>
@@ -16,12 +18,12 @@
 #include <map>
 #include <random>
 
-#include "driver/data_set.h"
-#include "frontend/import.h"
+#include "backend/llvm/host.h"
 #include "ir/graph/builder.h"
 #include "ir/graph/evaluator.h"
 #include "ir/graph/verifier.h"
 #include "passes/graph/differentiate.h"
+#include "tests/onnx/case_runner.h"
 
 namespace backcast {
 namespace {
@@ -95,11 +97,12 @@ class Subject {
     }
     cotangents_ = random_cotangents(float_leaves(evaluate(module_, main, arguments_)));
     if (inputs.empty() || cotangents_.empty()) return {};
-    const Module differentiated = add_vjp(module_, "main");
-    verify(differentiated, "vjp");
-    std::vector<Value> arguments = arguments_;
-    for (const Literal& cotangent : cotangents_) arguments.emplace_back(cotangent);
-    const Value adjoints = evaluate(differentiated, differentiated.function("main_vjp"), arguments);
+    gradient_ = add_vjp(module_, "main");
+    verify(gradient_, "vjp");
+    gradient_arguments_ = arguments_;
+    for (const Literal& cotangent : cotangents_) gradient_arguments_.emplace_back(cotangent);
+    const Value adjoints = evaluate(gradient_, gradient_.function("main_vjp"), gradient_arguments_);
+    adjoints_ = float_leaves(adjoints);
     for (size_t i = 0; i < inputs.size(); ++i) {
       const std::string wrong = check_input(inputs[i], adjoints.elements.at(i).tensor);
       if (!wrong.empty()) return wrong;
@@ -108,6 +111,40 @@ class Subject {
     return {};
   }
   bool compared() const { return compared_; }
+
+  /// The gradient that was checked, compiled for this machine, against the evaluator's.
+  std::string check_compiled() const {
+    NodeCase compiled;
+    compiled.model.model_file = "model.onnx";
+    compiled.model.target = host_target();
+    Function vjp = gradient_.function("main_vjp");
+    vjp.name = "main";
+    Module module = gradient_;
+    module.functions.erase("main_vjp");
+    module.functions.insert_or_assign("main", std::move(vjp));
+    PipelineOptions pipeline;
+    pipeline.name = "model";
+    compiled.model.result = run_pipeline(module, compiled.model.target, pipeline);
+    DataSet set;
+    for (const Value& argument : gradient_arguments_) set.inputs.push_back(argument.tensor);
+    const CaseResult result = run_llvm(compiled, set);
+    if (!result.error.empty()) return "compiled: " + result.error;
+    for (size_t t = 0; t < adjoints_.size(); ++t) {
+      const std::vector<double> expected = numbers(adjoints_[t]);
+      double scale = 1e-3;
+      for (const double value : expected) {
+        if (std::isfinite(value)) scale = std::max(scale, std::fabs(value));
+      }
+      for (size_t i = 0; i < expected.size(); ++i) {
+        const double is = result.outputs.at(t).as_double(static_cast<int64_t>(i));
+        const bool both_nan = std::isnan(is) && std::isnan(expected[i]);
+        if (is == expected[i] || both_nan || std::fabs(is - expected[i]) <= 1e-9 * scale) continue;
+        return fmt::format("compiled: adjoint {}[{}] is {:.10g} instead of {:.10g}", t, i, is,
+                           expected[i]);
+      }
+    }
+    return {};
+  }
 
  private:
   /// Zero for results that are no finite numbers.
@@ -161,6 +198,9 @@ class Subject {
   Module module_;
   std::vector<Value> arguments_;
   std::vector<Literal> cotangents_;
+  Module gradient_;
+  std::vector<Value> gradient_arguments_;
+  std::vector<Literal> adjoints_;
   Noise noise_{11};
   bool compared_ = false;
 };
@@ -187,7 +227,7 @@ std::vector<Value> moved_inputs(const std::vector<Literal>& inputs) {
 struct Options {
   std::string expected, filter, folder;
   int every = 1;
-  bool update = false, verbose = false;
+  bool update = false, verbose = false, compiled = false;
 };
 
 Options parse(int argc, char** argv) {
@@ -201,6 +241,8 @@ Options parse(int argc, char** argv) {
       o.filter = value();
     } else if (word == "--every") {
       o.every = std::max(1, std::atoi(value().c_str()));
+    } else if (word == "--compiled") {
+      o.compiled = true;
     } else if (word == "--update") {
       o.update = true;
     } else if (word == "--verbose") {
@@ -227,7 +269,7 @@ std::map<std::string, std::string> read_list(const std::string& path) {
 
 enum class Outcome { compared, nothing_to_do, not_imported, failed };
 
-Outcome judge(const fs::path& folder, std::string& error) {
+Outcome judge(const fs::path& folder, bool compiled, std::string& error) {
   std::vector<DataSet> sets;
   Module module;
   try {
@@ -240,6 +282,7 @@ Outcome judge(const fs::path& folder, std::string& error) {
   try {
     Subject subject(in_double(module), moved_inputs(sets[0].inputs));
     error = subject.check();
+    if (error.empty() && compiled && subject.compared()) error = subject.check_compiled();
     if (!error.empty()) return Outcome::failed;
     return subject.compared() ? Outcome::compared : Outcome::nothing_to_do;
   } catch (const std::exception& e) {
@@ -263,7 +306,7 @@ int run(const Options& o) {
     if (!o.filter.empty() && name.find(o.filter) == std::string::npos) continue;
     if (number++ % o.every != 0) continue;
     std::string error;
-    const Outcome outcome = judge(folder, error);
+    const Outcome outcome = judge(folder, o.compiled, error);
     ++counts[outcome];
     if (o.verbose) fmt::print("{} {} {}\n", name, static_cast<int>(outcome), error);
     if (outcome == Outcome::failed) failures[name] = error;
