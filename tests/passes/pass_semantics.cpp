@@ -12,12 +12,13 @@
 
 #include "driver/compare.h"
 #include "driver/compiler.h"
-#include "driver/data_set.h"
+#include "ir/graph/evaluator.h"
 #include "ir/graph/text.h"
 #include "ir/graph/verifier.h"
 #include "ir/loop/interpreter.h"
 #include "ir/loop/text.h"
 #include "ir/loop/verifier.h"
+#include "passes/asked_passes.h"
 #include "passes/pipeline.h"
 
 namespace backcast {
@@ -46,9 +47,28 @@ Literal random_tensor(const TensorType& type, const SymbolValues& sizes, std::mt
   return Literal::from_doubles(type.element, shape, values);
 }
 
+/// A tensor, or a tuple of those that follow in `inputs`.
+Value argument(const Type& type, const std::vector<Literal>& inputs, size_t& next) {
+  if (type.is_tensor()) return inputs.at(next++);
+  std::vector<Value> elements;
+  for (const Type& element : type.elements()) elements.push_back(argument(element, inputs, next));
+  return Value::make_tuple(std::move(elements));
+}
+
+void flatten_into(const Value& value, std::vector<Literal>& tensors) {
+  if (!value.is_tuple) tensors.push_back(value.tensor);
+  for (const Value& element : value.elements) flatten_into(element, tensors);
+}
+
 std::vector<Literal> results(const PipelineResult& state, const std::vector<Literal>& inputs) {
   if (state.lowered) return loop::interpret(state.program, "run", inputs);
-  return evaluate_main(state.module, inputs);
+  const Function& main = state.module.function("main");
+  std::vector<Value> arguments;
+  size_t next = 0;
+  for (ValueId id : main.params) arguments.push_back(argument(main.type(id), inputs, next));
+  std::vector<Literal> tensors;
+  flatten_into(evaluate(state.module, main, arguments), tensors);
+  return tensors;
 }
 
 std::vector<Literal> random_inputs(const PipelineResult& state, std::mt19937& random) {
@@ -102,7 +122,11 @@ std::string check(PipelineResult state, const std::vector<std::string>& passes,
   std::vector<Literal> before = results(state, inputs);
   for (const std::string& pass : passes) {
     if (pass == "parse") continue;
-    run_pass(state, pass, target, "model");
+    if (is_asked_pass(pass)) {
+      state.module = run_asked_pass(state.module, pass);
+    } else {
+      run_pass(state, pass, target, "model");
+    }
     verify(state, pass);
     wrong = round_trip(state);
     if (!wrong.empty()) return fmt::format("after {}: {}", pass, wrong);
