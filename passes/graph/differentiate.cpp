@@ -179,8 +179,9 @@ Target find_target(const Function& function, const DifferentiateOptions& options
   const int64_t count =
       target.type.is_tuple() ? static_cast<int64_t>(target.type.elements().size()) : 1;
   if (options.target_index < 0 || options.target_index >= count) {
-    throw CompileError(fmt::format("@{} has {} results; there is no target number {}",
-                                   function.name, count, options.target_index));
+    throw CompileError(fmt::format("@{} has {} result{}; there is no target number {}",
+                                   function.name, count, count == 1 ? "" : "s",
+                                   options.target_index));
   }
   if (target.type.is_tuple()) {
     const Type element = target.type.elements()[static_cast<size_t>(options.target_index)];
