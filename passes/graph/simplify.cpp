@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "ir/graph/builder.h"
@@ -28,7 +29,11 @@ int64_t bytes_of(const Type& type) {
 class Simplification {
  public:
   Simplification(const Module& module, const Function& from)
-      : module_(module), from_(from), builder_(module, from.name) {}
+      : module_(module), from_(from), builder_(module, from.name) {
+    for (const Node& node : from.nodes) {
+      if (node.op == &ops::scan && node.attrs.as<ScanAttrs>().trajectory) saved_.push_back(&node);
+    }
+  }
 
   Function run() {
     std::vector<char> live = needed();
@@ -60,7 +65,30 @@ class Simplification {
     }
     Node node = old;
     for (ValueId& operand : node.operands) operand = now_[static_cast<size_t>(operand.index)];
+    if (is_saved_elsewhere(old)) return save_trajectory(node);
     return improve(node);
+  }
+
+  /// Whether a scan runs once more for its trajectory.
+  bool is_saved_elsewhere(const Node& old) const {
+    if (saved_.empty() || old.op != &ops::scan || old.attrs.as<ScanAttrs>().trajectory)
+      return false;
+    const Attrs saved = old.attrs.with({{"trajectory", true}});
+    return std::any_of(saved_.begin(), saved_.end(), [&](const Node* other) {
+      return other->operands == old.operands && other->attrs == saved;
+    });
+  }
+
+  /// Once is enough.
+  ValueId save_trajectory(const Node& node) {
+    Node saving = node;
+    saving.attrs = node.attrs.with({{"trajectory", true}});
+    const ValueId scan = share(saving);
+    std::vector<ValueId> parts;
+    for (size_t i = 0; i < node.type.elements().size(); ++i) {
+      parts.push_back(builder_.emit(ops::get, {scan}, GetAttrs{static_cast<int64_t>(i)}));
+    }
+    return builder_.emit(ops::tuple, parts);
   }
 
   /// Folds, or applies one rule, or shares. What a rule emits is looked at again in the next round.
@@ -134,6 +162,7 @@ class Simplification {
   const Function& from_;
   Builder builder_;
   std::vector<ValueId> now_;
+  std::vector<const Node*> saved_;  // scans with a trajectory
   std::unordered_map<uint64_t, std::vector<ValueId>> known_;
 };
 

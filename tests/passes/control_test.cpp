@@ -2,13 +2,14 @@
 // evaluator computes of the graph, to the bit where no reduction is rearranged.
 #include <gtest/gtest.h>
 
+#include "ir/graph/builder.h"
 #include "ir/graph/evaluator.h"
 #include "ir/graph/text.h"
 #include "ir/loop/interpreter.h"
 #include "ir/loop/liveness.h"
 #include "ir/loop/text.h"
 #include "ir/target/target_info.h"
-#include "passes/graph/inline_calls.h"
+#include "passes/graph/differentiate.h"
 #include "passes/pipeline.h"
 #include "tests/ops/cases.h"
 
@@ -176,6 +177,40 @@ func @main(%s: f32[2], %xs: f32[2,3,2], %k: f32[2]) -> (f32[2], f32[2,3,2]) {
 })";
   check(text, {f32({2}, {0.5, 1}), f32({2, 3, 2}, {1, -1, 2, 0.5, -3, 1, 0, 0, 0.1, 0.1, 5, 6}),
                f32({2}, {2, 3})});
+}
+
+/// The vector-Jacobian product of a recurrence as `main`, forward result included.
+std::string adjoint_of_recurrence() {
+  Module module = add_vjp(parse_module(recurrence("")), "main", {"h", "xs", "w"});
+  Function main = module.function("main_vjp");
+  Builder builder(module, "main");
+  std::vector<ValueId> operands;
+  for (const ValueId param : main.params) {
+    operands.push_back(builder.parameter(parameter_name(main.node(param)), main.type(param)));
+  }
+  builder.set_loc({"both", "", Origin::made});
+  const std::vector<ValueId> forward(operands.begin(), operands.begin() + 4);
+  module.functions["forward"] = module.function("main");
+  module.functions["forward"].name = "forward";
+  const ValueId result = builder.emit(ops::call, forward, CallAttrs{{"forward"}});
+  const ValueId adjoints = builder.emit(ops::call, operands, CallAttrs{{"main_vjp"}});
+  std::vector<ValueId> parts;
+  for (int64_t i = 0; i < 2; ++i) parts.push_back(builder.emit(ops::get, {result}, GetAttrs{i}));
+  for (int64_t i = 0; i < 3; ++i) parts.push_back(builder.emit(ops::get, {adjoints}, GetAttrs{i}));
+  const ValueId all = builder.emit(ops::tuple, parts);
+  module.functions["main"] = builder.finish(all);
+  return print(module);
+}
+
+TEST(Control, GradientRunsTheForwardLoopOnce) {
+  const std::string text = adjoint_of_recurrence();
+  EXPECT_EQ(count(compile(text), loop::StepKind::loop), 2);
+  for (const int64_t trips : {4, 2, 0}) {
+    std::vector<Literal> inputs = recurrence_inputs(trips);
+    inputs.push_back(f32({3}, {1, -1, 0.5}));
+    inputs.push_back(f32({4, 3}, {1, 2, 3, -1, 0, 1, 0.5, 0.5, 0.5, 2, 2, 2}));
+    check(text, inputs);
+  }
 }
 
 TEST(Control, LiveRangesReachOverLoops) {
