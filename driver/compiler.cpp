@@ -16,6 +16,8 @@
 #include "backend/llvm/object_reader.h"
 #include "ir/graph/text.h"
 #include "ir/loop/text.h"
+#include "ir/ops/op_attrs.h"
+#include "ir/ops/ops.h"
 #include "passes/graph/differentiate.h"
 
 namespace backcast {
@@ -119,6 +121,21 @@ void check_address_space(const Abi& abi, const TargetInfo& target) {
   }
 }
 
+/// Of all constants and initial values as the model has them, before a target packs them.
+uint64_t hash_of_values(const Module& module) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  const auto add = [&](const Literal& value) {
+    hash = (hash ^ value.hash()) * UINT64_C(0x100000001b3);
+  };
+  for (const auto& [name, function] : module.functions) {
+    for (const Node& node : function.nodes) {
+      if (node.op == &ops::constant) add(node.attrs.as<ConstantAttrs>().value);
+    }
+  }
+  for (const StateVariable& state : module.states) add(state.initial);
+  return hash == 0 ? 1 : hash;
+}
+
 }  // namespace
 
 CompiledModel compile_model(const CompileRequest& request) {
@@ -142,6 +159,7 @@ CompiledModel compile_model(const CompileRequest& request) {
     }
     model.result = run_pipeline(module, model.target, options);
     if (model.result.lowered) {
+      if (request.training) model.result.program.model_hash = hash_of_values(module);
       model.abi = abi_of(model.result.program);
       check_address_space(model.abi, model.target);
     }

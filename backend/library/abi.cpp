@@ -144,23 +144,25 @@ void mix(uint64_t& hash, std::string_view bytes) {
 
 /// FNV-1a over what the model is to its callers: interface and constants.
 uint64_t model_hash(const loop::Program& program) {
-  if (program.model_hash != 0) return program.model_hash;
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
   for (const auto& [symbol, range] : program.symbols) {
     mix(hash, fmt::format("{} {} {}", symbol, range.min, range.max));
   }
   for (const loop::Buffer& buffer : program.buffers) {
     if (buffer.kind == loop::BufferClass::arena || buffer.view_of >= 0) continue;
+    // Constants may be packed for a target; what the program was told of them is not.
+    if (buffer.kind == loop::BufferClass::constant && program.model_hash != 0) continue;
     mix(hash,
         fmt::format("{} {}", buffer.name, to_string(TensorType{buffer.element, buffer.shape})));
     if (buffer.kind == loop::BufferClass::state) mix(hash, enum_name(buffer.role));
-    const bool has_value = !buffer.value.bytes().empty();
-    if (buffer.kind == loop::BufferClass::constant ||
-        (buffer.kind == loop::BufferClass::state && has_value)) {
+    const bool has_value =
+        buffer.kind == loop::BufferClass::constant || !buffer.value.bytes().empty();
+    if (has_value && program.model_hash == 0) {
       mix(hash, fmt::format("{:016x}", buffer.value.hash()));
     }
   }
   for (const loop::EntryPoint& entry : program.entries) mix(hash, entry.name);
+  if (program.model_hash != 0) mix(hash, fmt::format("{:016x}", program.model_hash));
   return hash;
 }
 

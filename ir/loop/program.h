@@ -94,8 +94,8 @@ struct Program {
   int64_t state_alignment = 1;
   int64_t batch = 0;       // examples of a training step, for the header; 0: not said
   int64_t accumulate = 0;  // training steps per update; 0: a step updates
-  /// What ties a state and its checkpoints to the model, the same for every target; 0: derived from
-  /// interface, constants and state.
+  /// Hash of the model's constants and initial values, the same for every target: states and their
+  /// checkpoints are tied to it. 0: those of the program take its place.
   uint64_t model_hash = 0;
 
   const Buffer& buffer(BufferId id) const { return buffers[static_cast<size_t>(id)]; }

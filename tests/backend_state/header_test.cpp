@@ -51,8 +51,16 @@ TEST(TrainingHeader, HashIsTheSameOnEveryTargetButNotForEveryModel) {
   EXPECT_EQ(hash, abi_of(training_program("x86-64-v3")).model_hash);
   program.buffers[0].value = Literal::from_doubles(ElementType::f32, {2}, {0.5, -0.5});
   EXPECT_NE(hash, abi_of(program).model_hash);
-  program.model_hash = 42;
-  EXPECT_EQ(abi_of(program).model_hash, 42u);
+  // A hash of the model's constants stands for them, whatever a target makes of them.
+  loop::Program packed = training_program("cortex-m4");
+  program.model_hash = packed.model_hash = 42;
+  packed.buffers[8].value = Literal::from_doubles(ElementType::f32, {2}, {2, 1});
+  EXPECT_EQ(abi_of(program).model_hash, abi_of(packed).model_hash);
+  packed.buffers[4].role = StateRole::slot;
+  EXPECT_NE(abi_of(program).model_hash, abi_of(packed).model_hash);
+  packed = program;
+  packed.model_hash = 43;
+  EXPECT_NE(abi_of(program).model_hash, abi_of(packed).model_hash);
 }
 
 TEST(TrainingReport, CountsTheState) {
