@@ -19,30 +19,32 @@ int64_t reduced_axis(const Function& body) {
   return -1;
 }
 
-bool is_composite(const Node& node, const std::string& name) {
-  const CompositeAttrs* attrs = node.attrs.get_if<CompositeAttrs>();
-  return attrs && attrs->name == name;
-}
-
 /// The value whose softmax `value` is, along the axis that holds the classes; `value` itself when
 /// it is no such thing. Reshapes that keep the shape of the whole are looked through.
-ValueId before_softmax(const Module& module, const Function& function, ValueId value) {
+ValueId before_softmax(const Module& module, const Function& function, ValueId value,
+                       const std::vector<std::string>& names) {
   const Shape& shape = function.type(value).tensor().shape;
   const int64_t classes = shape.size() < 2 ? 0 : 1;
   ValueId at = value;
   while (function.node(at).op == &ops::reshape) at = function.node(at).operands[0];
   const Node& node = function.node(at);
-  if (!is_composite(node, "softmax") && !is_composite(node, "log_softmax")) return value;
-  const CompositeAttrs& attrs = node.attrs.as<CompositeAttrs>();
+  const CompositeAttrs* attrs = node.attrs.get_if<CompositeAttrs>();
+  if (!attrs || std::find(names.begin(), names.end(), attrs->name) == names.end()) return value;
   if (!(node.type.tensor().shape == shape)) return value;
-  if (reduced_axis(module.function(attrs.function.name)) != classes) return value;
+  if (reduced_axis(module.function(attrs->function.name)) != classes) return value;
   return node.operands[0];
 }
 
-/// What the loss is computed from, given the model's output.
+/// What the loss is computed from, given the model's output. KL divergence takes the logarithm of
+/// probabilities and nothing else.
 ValueId prediction_of(const Module& module, const Function& function, ValueId output,
                       const LossSpec& spec) {
-  if (spec.kind == LossKind::cross_entropy) return before_softmax(module, function, output);
+  if (spec.kind == LossKind::cross_entropy) {
+    return before_softmax(module, function, output, {"softmax", "log_softmax"});
+  }
+  if (spec.kind == LossKind::kl_divergence) {
+    return before_softmax(module, function, output, {"softmax"});
+  }
   const Node& node = function.node(output);
   if (spec.kind == LossKind::binary_cross_entropy && node.op == &ops::sigmoid) {
     return node.operands[0];
@@ -101,7 +103,11 @@ LossFunction append_loss(const Module& module, const Function& function, size_t 
   const std::vector<ValueId> now =
       copy_nodes(builder, function, arguments, {function.result, prediction});
   builder.set_loc({"loss", std::string(enum_name(spec.kind)), Origin::made});
-  const Val predicted(builder, now[static_cast<size_t>(prediction.index)]);
+  Val predicted(builder, now[static_cast<size_t>(prediction.index)]);
+  const bool ends_in_softmax = !(prediction == result_value(function, chosen));
+  if (spec.kind == LossKind::kl_divergence && ends_in_softmax) {
+    predicted = log_softmax(predicted, class_axis(predicted.type()));
+  }
   std::vector<ValueId> results = {loss_of(spec, predicted, target)};
   for (ValueId value : results_of(builder, function, now)) results.push_back(value);
   std::vector<std::string> names = {result.loss};

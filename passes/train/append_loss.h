@@ -2,7 +2,8 @@
 //   Requires: `function` gives tensors, the model's outputs first among them.
 //   Ensures: the new function takes the parameters of `function`, then the target (unless the model
 //   computes its loss itself), and gives the tuple (loss, results of `function`…). Where the model
-//   ends in Softmax or Sigmoid, losses of logits take what these are applied to.
+//   ends in Softmax or Sigmoid, losses of logits take what these are applied to; KL divergence
+//   takes the logarithm of a Softmax at the end.
 #pragma once
 
 #include <string>

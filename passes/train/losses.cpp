@@ -5,9 +5,18 @@
 #include "ir/graph/error.h"
 
 namespace backcast {
-namespace {
 
 int64_t class_axis(const TensorType& prediction) { return prediction.rank() == 1 ? 0 : 1; }
+
+Val log_softmax(const Val& x, int64_t axis) {
+  const Ints axes = {axis};
+  const Shape shape = x.shape();  // a copy: emitting nodes moves what the builder holds
+  const Val most = reduce_max(x, axes).emit(ops::stop_gradient);
+  const Val shifted = x - broadcast_along(most, shape, axes);
+  return shifted - broadcast_along(log(sum(exp(shifted), axes)), shape, axes);
+}
+
+namespace {
 
 std::string_view name_of(const LossSpec& spec) { return enum_name(spec.kind); }
 
@@ -31,14 +40,6 @@ Val reduced(const LossSpec& spec, const Val& each) {
     return each.shape().empty() ? total : total / number_of(total, each.shape()[0]);
   }
   return total / number_of(total, elements(each.shape()));
-}
-
-Val log_softmax(const Val& x, int64_t axis) {
-  const Ints axes = {axis};
-  const Shape shape = x.shape();  // a copy: emitting nodes moves what the builder holds
-  const Val most = reduce_max(x, axes).emit(ops::stop_gradient);
-  const Val shifted = x - broadcast_along(most, shape, axes);
-  return shifted - broadcast_along(log(sum(exp(shifted), axes)), shape, axes);
 }
 
 /// The weights of the classes in the shape of the logits; ones when there are none.

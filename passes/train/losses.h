@@ -19,6 +19,11 @@ struct LossTarget {
 /// does not fit the prediction: its rank, its number of classes, a scalar that is none.
 std::optional<LossTarget> target_of(const LossSpec& spec, const TensorType& prediction);
 
+/// log(softmax(x)) along an axis, finite whatever x is.
+Val log_softmax(const Val& x, int64_t axis);
+/// The axis of the classes: 1, of a vector 0.
+int64_t class_axis(const TensorType& prediction);
+
 /// The loss as a scalar of the prediction's element type. Cross-entropy wants logits, classes along
 /// axis 1 (of a vector: 0); binary cross-entropy logits; KL divergence log-probabilities. `target`
 /// has the type that target_of() names and is absent for LossKind::output.

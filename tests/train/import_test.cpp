@@ -188,6 +188,55 @@ TEST(Dropout, EveryBatchOfAnUpdateHasItsOwnMask) {
   EXPECT_NE(step(), step());
 }
 
+/// y = activation(x · w), w of ones; x and the target as given.
+double loss_behind(const std::string& activation, LossKind kind, const std::vector<double>& x,
+                   const Literal& target) {
+  ModelBuilder m;
+  m.input("x", {"2", "3"}).output("y");
+  m.model().graph.initializers.push_back(floats("w", {3}, {1, 1, 1}));
+  m.node("scale", "Mul", {"x", "w"}, {activation.empty() ? "y" : "s"});
+  if (!activation.empty()) m.node("end", activation, {"s"}, {"y"});
+  TrainingSpec spec;
+  spec.loss.kind = kind;
+  Trainer t(build_training(three_imports(m), spec));
+  const Tensors inputs = {{"x", Literal::from_doubles(ElementType::f32, {2, 3}, x)},
+                          {"target", target}};
+  const double loss = t.call("train_step", inputs).at("loss").as_double(0);
+  EXPECT_TRUE(std::isfinite(t.state("w").as_double(0)));
+  return loss;
+}
+
+TEST(LossBehindAModel, TakesWhatSoftmaxIsAppliedTo) {
+  const Literal labels = Literal::from_doubles(ElementType::i32, {2}, {0, 2});
+  const auto loss = [&](const std::string& activation, const std::vector<double>& x) {
+    return loss_behind(activation, LossKind::cross_entropy, x, labels);
+  };
+  const std::vector<double> x = {1, 2, 3, -1, 0, 1};
+  const double expected = loss("", x);
+  EXPECT_NEAR(expected, (2.407606 + 0.407606) / 2, 1e-5);
+  EXPECT_EQ(loss("Softmax", x), expected);
+  EXPECT_EQ(loss("LogSoftmax", x), expected);
+  // Probabilities would have lost these.
+  EXPECT_EQ(loss("Softmax", {-500, 0, 0, 0, 0, 500}), (500 + std::log(2.0f)) / 2);
+}
+
+TEST(LossBehindAModel, TakesWhatSigmoidIsAppliedTo) {
+  const Literal target = Literal::from_doubles(ElementType::f32, {2, 3}, {1, 0, 1, 0, 1, 1});
+  const std::vector<double> x = {-200, 200, 0, 1, 2, 3};
+  const double expected = loss_behind("", LossKind::binary_cross_entropy, x, target);
+  EXPECT_EQ(loss_behind("Sigmoid", LossKind::binary_cross_entropy, x, target), expected);
+  EXPECT_GT(expected, 60);
+}
+
+TEST(LossBehindAModel, KlDivergenceTakesLogProbabilities) {
+  const Literal target =
+      Literal::from_doubles(ElementType::f32, {2, 3}, {0.5, 0.5, 0, 0.25, 0.25, 0.5});
+  const std::vector<double> x = {1, 2, 3, -100, 0, 100};
+  const double expected = loss_behind("LogSoftmax", LossKind::kl_divergence, x, target);
+  EXPECT_EQ(loss_behind("Softmax", LossKind::kl_divergence, x, target), expected);
+  EXPECT_GT(expected, 10);
+}
+
 OnnxAttribute names(const std::string& name, const std::vector<std::string>& values) {
   OnnxAttribute a;
   a.name = name;
