@@ -107,16 +107,24 @@ bool Chooser::packable(const Access& access) const {
   return !at_run_time || !repeats(access);
 }
 
-/// Packing would hold elements more than once.
+/// Packing would hold elements more than once, or what only a condition keeps from being read
+/// outside of the operand.
 bool Chooser::repeats(const Access& access) const {
-  int64_t elements = 1;
+  int64_t elements = 1, lowest = 0, highest = 0;
+  std::map<std::string, int64_t> zeros;
   for (const std::vector<Axis>* axes : {&definition_.axes, &definition_.reduce_axes}) {
     for (const Axis& axis : *axes) {
-      if (mentions(access.flat, axis.name)) elements *= extent(axis.name);
+      zeros[axis.name] = 0;
+      if (!mentions(access.flat, axis.name)) continue;
+      elements *= extent(axis.name);
+      const int64_t reach = *coefficient(access.flat, axis.name) * (extent(axis.name) - 1);
+      (reach < 0 ? lowest : highest) += reach;
     }
   }
+  const std::optional<int64_t> origin = evaluate(access.flat, zeros);
   Dim size = TensorType{ElementType::f32, kernel_.find(access.buffer)->shape}.element_count();
-  return !size.is_constant() || elements > size.constant();
+  if (!size.is_constant() || !origin || elements > size.constant()) return true;
+  return *origin + lowest < 0 || *origin + highest >= size.constant();
 }
 
 int64_t Chooser::extent(const std::string& name) const {
