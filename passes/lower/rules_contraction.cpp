@@ -148,6 +148,8 @@ void lower_conv(KernelBuilder& k) {
   definition.outputs = {{"out0", yi, k.stored(loop::var("acc", type))}};
   Dim macs = k.result().element_count() * channels;
   for (int64_t d : c.kernel_spatial) macs = macs * at(w, d);
+  // Products with the zeros of a dilated input are never computed.
+  for (int64_t d : c.input_dilation) macs = Dim::floor_div(macs, d);
   k.set_macs(macs);
   k.define(std::move(definition));
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ir/graph/error.h"
 #include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
@@ -120,14 +122,27 @@ class Scheduling {
     return choose_schedule(definition, kernel, target_, is_constant, true);
   }
 
+  /// A name that neither a kernel nor a buffer has.
+  std::string fresh_name(const std::string& kernel, const std::string& parameter) const {
+    std::string name = fmt::format("{}_{}", kernel, parameter);
+    const auto taken = [&] {
+      return result_.kernels.count(name) ||
+             std::any_of(result_.buffers.begin(), result_.buffers.end(),
+                         [&](const Buffer& buffer) { return buffer.name == name; });
+    };
+    while (taken()) name += "_";
+    return name;
+  }
+
   // ---- kernels that run before
+  // --------------------------------------------------------------------
   // --------------------------------------------------------------------
 
   /// A new buffer that `definition` writes in a kernel of its own, over what the kernel reads.
   BufferId compute_before(Definition definition, const std::string& parameter, const Dims& shape,
                           int64_t macs, Kernel& kernel, Step& step) {
     Buffer place;
-    place.name = fmt::format("{}_{}", kernel.name, parameter);
+    place.name = fresh_name(kernel.name, parameter);
     place.shape = shape;
     place.alignment = target_.vector_bits / 8;
     place.loc = step.loc;
@@ -151,8 +166,7 @@ class Scheduling {
     call.buffers.push_back(to);
     before.body = loop::define(std::move(definition));
     result_.buffers.push_back(place);
-    bool fresh = result_.kernels.emplace(before.name, std::move(before)).second;
-    BC_CHECK(fresh, "two kernels {}", place.name);
+    result_.kernels.emplace(place.name, std::move(before));
     schedule_step(call);
     before_.push_back(std::move(call));
     kernel.buffers.insert(
@@ -272,7 +286,7 @@ class Scheduling {
                        const std::string& param, const Kernel& kernel, const Step& step) {
     BufferId from = buffer_of(kernel, step, param);
     const std::string& parameter = chosen.packed.at(param).parameter;
-    std::string name = fmt::format("{}_{}", kernel.name, parameter);
+    std::string name = fresh_name(kernel.name, parameter);
     Buffer place;
     place.element = result_.buffer(from).element;
     place.loc = step.loc;
@@ -289,8 +303,7 @@ class Scheduling {
     Step move = step;
     move.kernel = mover.name;
     move.buffers = {from, to};
-    bool fresh = result_.kernels.emplace(name, std::move(mover)).second;
-    BC_CHECK(fresh, "two kernels {}", name);
+    result_.kernels.emplace(name, std::move(mover));
     schedule_step(move);
     before_.push_back(std::move(move));
     return to;
