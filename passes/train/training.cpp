@@ -11,6 +11,7 @@
 #include "passes/train/merge_module.h"
 #include "passes/train/nearest_cut.h"
 #include "passes/train/optimizers.h"
+#include "passes/train/sink_slices.h"
 #include "passes/train/trainable.h"
 #include "passes/train/update_functions.h"
 
@@ -208,7 +209,10 @@ class Assembly {
     const Function adjoint = module_.function("adjoint");
     module_.functions.erase("loss");
     module_.functions.erase("adjoint");
-    add(make_train_step(module_, adjoint, loss.function.result_names, names_, spec_));
+    Function step = make_train_step(module_, adjoint, loss.function.result_names, names_, spec_);
+    const bool is_partial = std::any_of(lifted_.begin(), lifted_.end(),
+                                        [](const LiftedTensor& t) { return t.axis >= 0; });
+    add(is_partial ? sink_slices(module_, step) : std::move(step));
     if (spec_.accumulate > 0) add(make_apply(module_, names_, spec_));
     module_.accumulate = spec_.accumulate;
   }

@@ -149,6 +149,50 @@ TEST(Training, ARangeOfChannelsIsTrainedAlone) {
   EXPECT_EQ(state.slice_start, 1);
 }
 
+/// Elements of the largest tensor that a contraction gives among the nodes of the backward part.
+int64_t largest_backward_product(const Module& module) {
+  int64_t largest = 0;
+  for (const Node& node : module.function("train_step").nodes) {
+    if (node.loc.origin != Origin::adjoint_of || node.op != &ops::dot_general) continue;
+    largest = std::max(largest, node.type.tensor().element_count().constant());
+  }
+  return largest;
+}
+
+TEST(Training, OfARangeOnlyWhatItNeedsIsComputed) {
+  const auto largest = [](const std::string& trainable) {
+    TrainingSpec spec = sgd();
+    spec.trainable.expressions = {trainable};
+    return largest_backward_product(build_training(mlp::models(1), spec));
+  };
+  EXPECT_EQ(largest("fc2.weight"), 4 * 3);
+  EXPECT_EQ(largest("fc2.weight[0,1:3]"), 2 * 3);
+  EXPECT_EQ(largest("fc2.weight[1,2:3]"), 4 * 1);
+  // The gradient of fc1 comes through two of its four outputs.
+  EXPECT_EQ(largest("fc1.weight[1,1:3]"), 3 * 2);
+}
+
+TEST(Training, ARangeOfAnEarlierLayerLearnsAsPartOfTheWhole) {
+  TrainingSpec spec = sgd();
+  spec.trainable.expressions = {"fc1.weight[1,1:3]", "fc1.bias[0,1:3]"};
+  Trainer t = trainer(spec);
+  mlp::Weights w;
+  for (uint64_t step = 0; step < 5; ++step) {
+    const Tensors data = mlp::batch(8, step);
+    const mlp::Gradients g = mlp::gradients(w, data);
+    for (size_t j = 1; j < 3; ++j) {
+      w.b1[j] -= static_cast<double>(0.1f) * g.of.b1[j];
+      for (size_t i = 0; i < 3; ++i)
+        w.w1[4 * i + j] -= static_cast<double>(0.1f) * g.of.w1[4 * i + j];
+    }
+    t.call("train_step", data);
+  }
+  std::vector<double> part;
+  for (size_t i = 0; i < 3; ++i) part.insert(part.end(), {w.w1[4 * i + 1], w.w1[4 * i + 2]});
+  expect_near(t.state("fc1.weight"), part, 1e-9);
+  expect_near(t.state("fc1.bias"), {w.b1[1], w.b1[2]}, 1e-9);
+}
+
 std::string complaint(const TrainingSpec& spec) {
   try {
     build_training(mlp::models(8), spec);
