@@ -71,8 +71,10 @@ Val label_cross_entropy(const LossSpec& spec, const Val& logits, const Val& labe
   const int64_t axis = class_axis(logits.type());
   const Shape shape = logits.shape();
   const Val log_probability = log_softmax(logits, axis);
-  const Val classes(builder, builder.emit(ops::iota, {}, IotaAttrs{labels.element(), shape, axis}));
-  const Val hit = compare(broadcast_along(labels, shape, {axis}), Comparison::eq, classes);
+  const Dims count = {shape[static_cast<size_t>(axis)]};
+  const Val classes(builder, builder.emit(ops::iota, {}, IotaAttrs{labels.element(), count, 0}));
+  const Val hit = compare(broadcast_along(labels, shape, {axis}), Comparison::eq,
+                          broadcast(classes, shape, {axis}));
   const Val zero = zeros_like(logits);
   // A select, not a product: the logarithm of an impossible class is minus infinity.
   Val loss = -sum(select(hit, log_probability, zero), {axis});

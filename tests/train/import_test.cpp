@@ -170,6 +170,44 @@ TEST(Dropout, DropsTheAskedShareDifferentlyInEveryStep) {
   EXPECT_NE(step(), first);
 }
 
+/// Threefry-2x32 with 20 rounds, first word, from the paper's description.
+uint32_t threefry(uint32_t key0, uint32_t key1, uint32_t x, uint32_t y) {
+  const uint32_t keys[] = {key0, key1, key0 ^ key1 ^ 0x1BD11BDAu};
+  const int rotations[] = {13, 15, 26, 6, 17, 29, 16, 24};
+  x += keys[0];
+  y += keys[1];
+  for (uint32_t round = 0; round < 20; ++round) {
+    const int bits = rotations[round % 8];
+    x += y;
+    y = (y << bits | y >> (32 - bits)) ^ x;
+    if (round % 4 != 3) continue;
+    const uint32_t group = round / 4 + 1;
+    x += keys[group % 3];
+    y += keys[(group + 1) % 3] + group;
+  }
+  return x;
+}
+
+TEST(Dropout, TheGeneratorIsThreefry) {
+  // Known answers of the authors' library Random123.
+  EXPECT_EQ(threefry(0, 0, 0, 0), 0x6b200159u);
+  EXPECT_EQ(threefry(0xffffffffu, 0xffffffffu, 0xffffffffu, 0xffffffffu), 0x1cb996fcu);
+  EXPECT_EQ(threefry(0x13198a2eu, 0x03707344u, 0x243f6a88u, 0x85a308d3u), 0xc4923a9cu);
+  const Module module = three_imports(dropout_model(20)).training;
+  const uint32_t key[] = {0x13198a2eu, 0x03707344u}, step = 77;
+  for (const auto& [name, mark] :
+       std::map<std::string, uint32_t>{{"threefry2x32", 0}, {"threefry2x32_1", 0x9E3779B9u}}) {
+    const Value words = evaluate(
+        module, module.function(name),
+        {Value(Literal::from_doubles(ElementType::u32, {2}, {double(key[0]), double(key[1])})),
+         Value(Literal::scalar(ElementType::u32, step))});
+    ASSERT_EQ(words.tensor.element_count(), 40);
+    for (uint32_t i = 0; i < 40; ++i) {
+      EXPECT_EQ(words.tensor.as_int(i), threefry(key[0], key[1] ^ mark, i, step)) << name << i;
+    }
+  }
+}
+
 TEST(Dropout, WhatIsDroppedHasNoGradient) {
   constexpr int64_t kWidth = 50;
   Trainer t(build_training(three_imports(dropout_model(kWidth)), mean_of_output()));
