@@ -13,11 +13,13 @@
 #include "passes/graph/assign_layout.h"
 #include "passes/graph/fold_scale.h"
 #include "passes/graph/inline_calls.h"
+#include "passes/graph/keep_positions.h"
 #include "passes/graph/simplify.h"
 #include "passes/lower/fuse.h"
 #include "passes/lower/lower.h"
 #include "passes/lower/place_copies.h"
 #include "passes/plan/plan_memory.h"
+#include "passes/plan/rematerialize.h"
 #include "passes/plan/update_in_place.h"
 #include "passes/schedule/drop_unused.h"
 #include "passes/schedule/schedule.h"
@@ -36,6 +38,10 @@ loop::Program drop_pass(const loop::Program& program, const TargetInfo&) {
   return drop_unused(program);
 }
 
+loop::Program rematerialize_pass(const loop::Program& program, const TargetInfo&) {
+  return rematerialize(program);
+}
+
 loop::Program in_place_pass(const loop::Program& program, const TargetInfo&) {
   return update_in_place(program);
 }
@@ -50,6 +56,8 @@ const std::vector<GraphPass>& graph_passes() {
       {"simplify", simplify},
       // Batch normalisation and its like disappear into weights.
       {"fold_scale", fold_scale},
+      // Poolings remember positions, not their operands.
+      {"keep_positions", keep_positions},
       // Channels last; transposes go to where they cancel.
       {"assign_layout", assign_layout},
       {"simplify_again", simplify},
@@ -63,14 +71,16 @@ const std::vector<LoopPass>& loop_passes() {
       {"fuse", fuse_pass},
       // Loops and branches compute their results in place.
       {"place_copies", place_pass},
+      // Parameters are trained where they are.
+      {"update_in_place", in_place_pass},
+      // Cheap values that would lie idle at the peak of training are computed again.
+      {"rematerialize", rematerialize_pass},
       // Register tiles, vectors, packed constants.
       {"schedule", schedule},
       // The originals of packed constants.
       {"drop_unused", drop_pass},
       // What the target has no instruction for becomes calls of the math library.
       {"legalize", legalize},
-      // Parameters are trained where they are.
-      {"update_in_place", in_place_pass},
       // Equal kernels, one body.
       {"share_kernels", share_pass},
       // Every arena buffer gets its place.
