@@ -13,7 +13,8 @@
 
 namespace backcast {
 
-/// The state of a training library in this process, aligned as the library demands.
+/// The state of a training library in this process, aligned as the library demands. Copies refer
+/// to the same memory.
 class StateMemory {
  public:
   StateMemory(int64_t bytes, int64_t alignment);

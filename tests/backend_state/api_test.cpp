@@ -1,5 +1,6 @@
 // The functions of the state: what they refuse, flat vectors, checkpoints.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cmath>
 #include <cstring>
@@ -157,6 +158,48 @@ TEST_P(Api, CheckpointsKeepEverything) {
   EXPECT_EQ(jit.function<int32_t(const void*, const bc_writer*)>("save")(second.data(), &writer),
             BC_OK);
   EXPECT_EQ(again.text, saved.text);
+}
+
+/// Memory that ends at a forbidden page and can be made read-only.
+class GuardedPage {
+ public:
+  explicit GuardedPage(size_t bytes) {
+    map_ = static_cast<unsigned char*>(
+        mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(map_ + kPage, kPage, PROT_NONE);
+    data_ = map_ + (kPage - bytes) / 64 * 64;
+  }
+  ~GuardedPage() { munmap(map_, 2 * kPage); }
+  GuardedPage(const GuardedPage&) = delete;
+  GuardedPage& operator=(const GuardedPage&) = delete;
+  unsigned char* data() const { return data_; }
+  void make_read_only() { mprotect(map_, kPage, PROT_READ); }
+
+ private:
+  static constexpr size_t kPage = 4096;
+  unsigned char* map_ = nullptr;
+  unsigned char* data_ = nullptr;
+};
+
+TEST_P(Api, CallsWithAConstStateOnlyRead) {
+  GuardedPage page(state_.bytes());
+  memcpy(page.data(), state_.data(), state_.bytes());
+  page.make_read_only();
+  float flat[3] = {};
+  Bytes bytes;
+  std::vector<Literal> outputs;
+  const std::vector<Literal> batch = {
+      Literal::from_doubles(ElementType::f32, {4, 2}, std::vector<double>(8, 0.5)),
+      Literal::from_doubles(ElementType::i32, {4}, {0, 1, 2, 3})};
+  EXPECT_EQ(run(page.data()), BC_OK);
+  EXPECT_EQ(library_.call("evaluate", page.data(), batch, outputs), BC_OK);
+  EXPECT_EQ(get("parameters", page.data(), flat), BC_OK);
+  EXPECT_EQ(save(page.data(), bytes), BC_OK);
+  // A refused step writes no state either.
+  const std::vector<Literal> endless = {
+      Literal::from_doubles(ElementType::f32, {4, 2}, std::vector<double>(8, HUGE_VAL)), batch[1]};
+  EXPECT_EQ(library_.call("train_step", page.data(), endless, outputs), BC_ERROR_NONFINITE);
+  EXPECT_EQ(library_.call("apply", page.data(), {}, outputs), BC_ERROR_STATE);
 }
 
 TEST_P(Api, DamagedCheckpointsAreRefused) {

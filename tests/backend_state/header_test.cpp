@@ -71,31 +71,53 @@ TEST(TrainingReport, CountsTheState) {
   EXPECT_NE(report_json(report).find("\"state_bytes\": 88"), std::string::npos);
 }
 
-/// C beside a file of constants: initial values lie there too.
+/// A training as a caller writes it, against the header.
+constexpr char kMain[] = R"(#include "net.h"
+_Alignas(NET_STATE_ALIGN) static unsigned char state[NET_STATE_BYTES];
+_Alignas(NET_ARENA_ALIGN) static unsigned char arena[NET_ARENA_BYTES + 1];
+int main(void) {
+  float flat[NET_PARAMETER_COUNT], x[8] = {1, 0, 0, 1, 2, -1, 0.5f, 0.5f}, loss[2];
+  int32_t labels[NET_BATCH] = {1, 0, 1, -1};
+  if (net_init(state, sizeof state, 1) != BC_OK) return 1;
+  if (net_get_parameters(state, flat) != BC_OK) return 2;
+  if (flat[0] != 0.5f || flat[1] != -0.25f || flat[2] != 0.125f) return 3;
+  for (int i = 0; i < 2; ++i) {
+    net_train_step_inputs in = {x, labels};
+    net_train_step_outputs out = {&loss[i], NULL, NULL};
+    if (net_train_step(state, &in, &out, arena, NET_ARENA_BYTES, NULL) != BC_OK) return 4;
+    if (net_apply(state, arena, NET_ARENA_BYTES, NULL) != BC_OK) return 5;
+  }
+  return loss[1] < loss[0] ? 0 : 6;
+}
+)";
+
+/// Compiles the program with gcc and runs it.
+void expect_main_runs(const CSource& source, const std::string& flags) {
+  const c_test::Folder folder;
+  folder.write("net.c", source.source);
+  folder.write("net.h", source.header);
+  folder.write("net.constants.bin", source.constants_bin);
+  folder.write("main.c", kMain);
+  bool ok = false;
+  const std::string output = c_test::run_command(
+      "cd " + folder.path() + " && gcc -std=c11 -Wall -Wextra -Werror " + flags + " " +
+          c_test::host_target().compiler_flags + " main.c net.c -o main && ./main",
+      ok);
+  EXPECT_TRUE(ok) << output;
+}
+
 TEST(TrainingC, TakesInitialValuesFromAFile) {
   if (!c_test::is_installed("gcc")) GTEST_SKIP() << "gcc is not installed";
   const CSource source = emit_c(training_program(), c_test::host_target(),
                                 {.header = kOptions, .inline_constants = 0});
   EXPECT_FALSE(source.constants_bin.empty());
-  const c_test::Folder folder;
-  folder.write("net.c", source.source);
-  folder.write("net.h", source.header);
-  folder.write("net.constants.bin", source.constants_bin);
-  folder.write("main.c", R"(#include "net.h"
-_Alignas(64) static unsigned char state[NET_STATE_BYTES];
-int main(void) {
-  float flat[NET_PARAMETER_COUNT];
-  if (net_init(state, sizeof state, 1) != BC_OK) return 1;
-  if (net_get_parameters(state, flat) != BC_OK) return 2;
-  return flat[0] == 0.5f && flat[1] == -0.25f && flat[2] == 0.125f ? 0 : 3;
+  expect_main_runs(source, "-O2");
 }
-)");
-  bool ok = false;
-  const std::string output = c_test::run_command(
-      "cd " + folder.path() + " && gcc -std=c11 -Wall -Wextra -Werror " +
-          c_test::host_target().compiler_flags + " main.c net.c -o main && ./main",
-      ok);
-  EXPECT_TRUE(ok) << output;
+
+TEST(TrainingC, IsCleanUnderSanitizers) {
+  if (!c_test::is_installed("gcc")) GTEST_SKIP() << "gcc is not installed";
+  const CSource source = emit_c(training_program(), c_test::host_target(), {.header = kOptions});
+  expect_main_runs(source, "-O1 -fsanitize=address,undefined -fno-sanitize-recover=all");
 }
 
 }  // namespace
