@@ -82,6 +82,40 @@ TEST_P(Agreement, OutputsMayBeLeftOut) {
   EXPECT_EQ(state_.values(program_), expected_);
 }
 
+TEST_P(Agreement, InDoublePrecision) {
+  const loop::Program program = double_program();
+  const BuiltLibrary library(program, GetParam());
+  const StateBlock state(program);
+  ASSERT_EQ(library.function<int32_t(void*, size_t, uint64_t)>("init")(state.data(), state.bytes(),
+                                                                       kSeed),
+            BC_OK);
+  ASSERT_EQ(library.function<int32_t(void*, float)>("set_learning_rate")(state.data(), 0.1f),
+            BC_OK);
+  loop::StateValues expected = loop::initial_state(program, kSeed);
+  expected["rate"] = Literal::scalar(ElementType::f64, 0.1f);
+  const Literal x = Literal::from_doubles(ElementType::f64, {4, 2}, {1, 0.1, 2, 0.2, 3, 1, 4, 0});
+  for (const std::string entry : {"train_step", "train_step", "apply", "evaluate"}) {
+    const std::vector<Literal> inputs =
+        entry == "apply" ? std::vector<Literal>{} : std::vector<Literal>{x, labels({1, 2, 3, -1})};
+    const loop::RunResult wanted = loop::interpret(program, entry, inputs, expected);
+    std::vector<Literal> outputs;
+    EXPECT_EQ(library.call(entry, state.data(), inputs, outputs), BC_OK);
+    EXPECT_EQ(outputs, wanted.outputs) << entry;
+    EXPECT_EQ(state.values(program), expected) << entry;
+  }
+  double flat[3] = {};
+  ASSERT_EQ(library.function<int32_t(const void*, double*)>("get_parameters")(state.data(), flat),
+            BC_OK);
+  EXPECT_EQ(flat[1], expected["w"].as_double(1));
+  EXPECT_EQ(flat[2], expected["seen"].as_double(0));
+  EXPECT_EQ(library.function<int32_t(void*, float)>("set_learning_rate")(state.data(), -1.0f),
+            BC_ERROR_VALUE);
+  const Literal bad = Literal::from_doubles(ElementType::f64, {4, 2}, std::vector<double>(8, NAN));
+  std::vector<Literal> outputs;
+  EXPECT_EQ(library.call("train_step", state.data(), {bad, labels({0, 0, 0, 0})}, outputs),
+            BC_ERROR_NONFINITE);
+}
+
 INSTANTIATE_TEST_SUITE_P(Forms, Agreement, ::testing::ValuesIn(forms()));
 
 }  // namespace

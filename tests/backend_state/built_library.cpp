@@ -22,8 +22,8 @@ namespace backcast::state_test {
 
 namespace {
 
-loop::Program planned(const TargetInfo& target) {
-  loop::Program program = plan_memory(loop::parse_program(kTrainingProgram), target);
+loop::Program planned(const TargetInfo& target, const std::string& text = kTrainingProgram) {
+  loop::Program program = plan_memory(loop::parse_program(text), target);
   loop::verify(program, "plan_memory");
   return program;
 }
@@ -35,6 +35,14 @@ loop::Program training_program(const std::string& target_name) {
 }
 
 loop::Program training_program() { return planned(c_test::host_target()); }
+
+loop::Program double_program() {
+  std::string text = kTrainingProgram;
+  for (size_t at = text.find("f32"); at != std::string::npos; at = text.find("f32", at)) {
+    text.replace(at, 3, "f64");
+  }
+  return planned(c_test::host_target(), text);
+}
 
 std::vector<std::string> forms() {
   std::vector<std::string> names = {"jit", "archive"};

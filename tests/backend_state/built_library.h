@@ -17,6 +17,8 @@ namespace backcast::state_test {
 loop::Program training_program(const std::string& target_name);
 /// The same for this host.
 loop::Program training_program();
+/// The same in double precision.
+loop::Program double_program();
 
 /// "jit", "archive", and the installed ones of "gcc" and "clang".
 std::vector<std::string> forms();
