@@ -66,6 +66,14 @@ ValueId first_kept(NodeContext& n, ValueId ratio) {
   return n.e.cast(n.e.mul(n.e.cast(ratio, ElementType::f32), 4294967296.0), kWord);
 }
 
+/// 1 / (1 - ratio); a constant where the ratio is one, which is then nothing that could be trained.
+ValueId scale_of(NodeContext& n, ValueId ratio, ElementType element) {
+  const std::optional<Literal> known = n.known_literal_of(ratio);
+  if (known) return n.e.scalar(element, 1 / (1 - known->as_double(0)));
+  const ValueId one = n.e.like(ratio, 1);
+  return n.e.cast(n.e.div(one, n.e.sub(one, ratio)), element);
+}
+
 ValueId scalar_of(NodeContext& n, ValueId x) { return n.e.reshape(x, {}); }
 
 struct Dropped {
@@ -80,9 +88,7 @@ Dropped drop(NodeContext& n, ValueId x, ValueId ratio, ValueId key, ValueId step
   const ValueId words = random_words(n, key, e.cast(step, kWord), shape);
   const ValueId mask =
       e.compare(Comparison::ge, words, e.broadcast_to(first_kept(n, ratio), shape));
-  const ValueId kept = e.sub(e.scalar(e.element(ratio), 1), ratio);
-  const ValueId scale = e.cast(e.div(e.scalar(e.element(ratio), 1), kept), element);
-  const ValueId scaled = e.mul(x, e.broadcast_to(scale, shape));
+  const ValueId scaled = e.mul(x, e.broadcast_to(scale_of(n, ratio, element), shape));
   return {e.select(mask, scaled, e.filled({element, shape}, 0)), mask};
 }
 

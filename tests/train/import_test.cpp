@@ -153,6 +153,7 @@ TEST(Dropout, DropsTheAskedShareDifferentlyInEveryStep) {
   spec.optimizer.rate = 0;
   Trainer t(build_training(models, spec));
   EXPECT_EQ(t.module().states.back().role, StateRole::generator);
+  EXPECT_FALSE(t.has_state("ratio"));
   EXPECT_TRUE(t.call("run", ones(kWidth)).at("y").is_splat(1));
   const auto step = [&] { return doubles(t.call("train_step", ones(kWidth)).at("y")); };
   const std::vector<double> first = step(), second = step();
