@@ -1,6 +1,7 @@
 // Ways to fill vectors that need no constant operand: lanes along a reduction axis, blocks turned
 // in registers, operands rearranged at run time. And the choice between them.
 #include <algorithm>
+#include <cmath>
 
 #include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
@@ -83,6 +84,18 @@ std::vector<VectorSegment> Chooser::column_segments(int64_t columns) const {
   return segments;
 }
 
+/// Operands that rows of tiles share and that do not stay in the first cache.
+double Chooser::far_operands() const {
+  double count = 0;
+  for (const Access& a : accesses_) {
+    if (!a.in_reduction || !mentions(a.flat, schedule_.vector_axis)) continue;
+    if (!schedule_.tile_axis.empty() && mentions(a.flat, schedule_.tile_axis)) continue;
+    Dim size = TensorType{ElementType::f32, kernel_.find(a.buffer)->shape}.element_count();
+    count += !size.is_constant() || size.constant() * 4 > target_.l1_bytes / 2;
+  }
+  return count;
+}
+
 /// Cycles of the whole; for a tile of 0 of the segments as chosen.
 double Chooser::lane_cycles(int64_t tile, int64_t columns, int64_t chains) const {
   std::vector<VectorSegment> column_parts = schedule_.vector_segments;
@@ -106,13 +119,20 @@ double Chooser::lane_cycles(int64_t tile, int64_t columns, int64_t chains) const
       int64_t count = 8;
       loop::as_constant(r.count, count);
       double n = static_cast<double>(c.vectors), m = static_cast<double>(r.size);
-      double across = schedule_.row_epilogue && c.vectors > 1 ? 2 * (n - 1) + 2 * halvings
-                                                              : n * (2 * halvings + 2);
+      // Two shuffles and an operation make one register of two or halve one.
+      double levels = std::log2(n);
+      double across = schedule_.row_epilogue && c.vectors > 1
+                          ? 2 * (n - 1 + std::max(halvings - levels, 0.0))
+                          : n * (2 * halvings + 2);
       double each = step_cycles(r.size, c.vectors, chains);
       total += static_cast<double>(count * c.count) *
                (outside * (steps * each + tail * m * n + 2) + m * across +
                 m * n * static_cast<double>(chains) / 2);
     }
+    // The first row of tiles brings the columns' operand from the second cache.
+    double each = step_cycles(row_parts[0].size, c.vectors, chains);
+    double lines = static_cast<double>(c.vectors * chains) * far_operands();
+    total += static_cast<double>(c.count) * outside * steps * std::max(2 * lines - each, 0.0);
   }
   return total * outer_points();
 }

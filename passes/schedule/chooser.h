@@ -83,6 +83,7 @@ class Chooser {
   void choose_sizes();
   void choose_lane_sizes();
   double lane_cycles(int64_t tile, int64_t columns, int64_t chains) const;
+  double far_operands() const;
   double outer_points() const;
   double reduce_points() const;
   double direct_cycles() const;
