@@ -11,6 +11,9 @@
 namespace backcast::ops {
 namespace {
 
+/// A trajectory of more rows is no use on any device: such a length stands for "no bound".
+constexpr int64_t kMostTrips = int64_t{1} << 30;
+
 bool is_float_tensor(const Type& type) {
   return type.is_tensor() && is_float(type.tensor().element);
 }
@@ -53,6 +56,11 @@ class ScanGradient {
         body_(builder_.module().function(attrs_.body.name)) {}
 
   std::vector<Adjoint> run() {
+    if (attrs_.length.is_constant() && attrs_.length.constant() > kMostTrips) {
+      throw CompileError(context_.node.loc,
+                         "has no bound on its trips, whose values a gradient keeps; give the loop "
+                         "one with --max-trips");
+    }
     find_active();
     const std::string vjp = context_.services.vjp_function(attrs_.body.name, active_);
     const ValueId forward = emit_forward();
@@ -186,7 +194,9 @@ class ScanGradient {
     attrs.length = attrs_.length;
     attrs.reverse = !attrs_.reverse;
     attrs.segments = attrs_.segments;
-    std::vector<ValueId> operands{part(layout_.executed())};
+    // Both scans clamp the number of trips alike; only a condition makes it another one.
+    std::vector<ValueId> operands{attrs_.conditional ? part(layout_.executed())
+                                                     : context_.operand(0)};
     for (int64_t p = 0; p < params(); ++p) {
       if (!active(p) || is_x(p)) continue;
       const Adjoint seed = is_carry(p) ? cotangent(p) : Adjoint();

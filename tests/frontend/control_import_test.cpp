@@ -1,0 +1,160 @@
+// The graphs inside of If, Loop and Scan: what they take from around them, what bounds a loop.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/graph/error.h"
+#include "ir/graph/evaluator.h"
+#include "ir/graph/verifier.h"
+#include "ir/ops/ops.h"
+#include "tests/frontend/model_builder.h"
+
+namespace backcast {
+namespace {
+
+using ::testing::HasSubstr;
+
+OnnxAttribute graph(const std::string& name, const ModelBuilder& body) {
+  OnnxAttribute a;
+  a.name = name;
+  a.kind = OnnxAttribute::Kind::graph;
+  ModelBuilder copy = body;
+  copy.model().graph.name = name;
+  a.g = std::make_shared<OnnxGraph>(copy.model().graph);
+  return a;
+}
+
+std::string complaint_of(const ModelBuilder& model, const ImportOptions& options = {}) {
+  try {
+    static_cast<void>(model.import(options));
+  } catch (const CompileError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const Node* find_op(const ImportedModel& model, const OpDef& op) {
+  for (const Node& node : model.module.function("main").nodes) {
+    if (node.op == &op) return &node;
+  }
+  return nullptr;
+}
+
+/// x ← x + step while x < limit; stacks x before each trip when told.
+ModelBuilder loop(bool stacks, bool counted) {
+  ModelBuilder body;
+  body.input("i", {}, onnx_type::kInt64).input("go", {}, onnx_type::kBool).input("x", {});
+  body.node("add", "Add", {"x", "step"}, {"next"}).node("less", "Less", {"next", "limit"}, {"on"});
+  body.output("on", {}, onnx_type::kBool).output("next", {});
+  if (stacks) body.node("same", "Identity", {"x"}, {"row"}).output("row", {});
+  ModelBuilder m;
+  m.input("start", {}).input("step", {}).input("limit", {});
+  if (counted) m.input("n", {}, onnx_type::kInt64);
+  m.output("last", {});
+  std::vector<std::string> outputs{"last"};
+  if (stacks) {
+    m.output("rows", {"?"});
+    outputs.push_back("rows");
+  }
+  m.node("loop", "Loop", {counted ? "n" : "", "", "start"}, outputs, {graph("body", body)});
+  return m;
+}
+
+Value scalar(double value) { return Literal::scalar(ElementType::f32, value); }
+
+TEST(Loops, WithoutRowsNeedNoBound) {
+  const ImportedModel model = loop(false, false).import();
+  verify(model.module);
+  const Value result =
+      evaluate(model.module, model.module.function("main"), {scalar(1), scalar(2), scalar(10)});
+  EXPECT_EQ(result.tensor.as_double(0), 11);
+}
+
+TEST(Loops, RowsNeedABound) {
+  EXPECT_THAT(complaint_of(loop(true, true)), HasSubstr("node \"loop\" (Loop)"));
+  EXPECT_THAT(complaint_of(loop(true, true)), HasSubstr("--max-trips"));
+  ImportOptions options;
+  options.max_trips = 6;
+  const ImportedModel model = loop(true, true).import(options);
+  verify(model.module);
+  EXPECT_EQ(model.module.function("main").result_type().to_string(), "(f32[], f32[6])");
+  const Value result = evaluate(model.module, model.module.function("main"),
+                                {scalar(1), scalar(2), scalar(10), Literal::from_ints({}, {3})});
+  EXPECT_EQ(result.elements[0].tensor.as_double(0), 7);
+  std::vector<double> rows;
+  for (int64_t i = 0; i < 6; ++i) rows.push_back(result.elements[1].tensor.as_double(i));
+  EXPECT_EQ(rows, (std::vector<double>{1, 3, 5, 0, 0, 0}));
+}
+
+TEST(Loops, ConstantTripsAreTheLength) {
+  ModelBuilder body;
+  body.input("i", {}, onnx_type::kInt64).input("go", {}, onnx_type::kBool).input("x", {"3"});
+  body.node("mul", "Mul", {"x", "weight"}, {"next"}).node("same", "Identity", {"go"}, {"on"});
+  body.node("shape", "Reshape", {"next", "flat"}, {"row"});
+  body.output("on", {}, onnx_type::kBool).output("next", {"3"}).output("row", {"1", "3"});
+  ModelBuilder m;
+  m.ints("n", {4}).ints("flat", {1, 3}).input("x", {"3"}).input("weight", {"3"});
+  m.output("last", {"3"}).output("rows", {"4", "1", "3"});
+  m.node("loop", "Loop", {"n", "", "x"}, {"last", "rows"}, {graph("body", body)});
+  const ImportedModel model = m.import();
+  verify(model.module);
+  EXPECT_EQ(model.module.function("main").result_type().to_string(), "(f32[3], f32[4,1,3])");
+  const Node* scan = find_op(model, ops::scan);
+  ASSERT_NE(scan, nullptr);
+  EXPECT_FALSE(scan->attrs.as<ScanAttrs>().conditional);
+  // The shape is known and therefore no operand; the weight is one.
+  EXPECT_EQ(scan->operands.size(), 5u);
+}
+
+TEST(Loops, ComplaintsNameTheNodeInside) {
+  ModelBuilder body;
+  body.input("i", {}, onnx_type::kInt64).input("go", {}, onnx_type::kBool).input("x", {"3"});
+  body.node("odd", "Unheard", {"x"}, {"next"}).output("go", {}, onnx_type::kBool);
+  body.output("next", {"3"});
+  ModelBuilder m;
+  m.ints("n", {4}).input("x", {"3"}).output("y", {"3"});
+  m.node("loop", "Loop", {"n", "", "x"}, {"y"}, {graph("body", body)});
+  EXPECT_THAT(complaint_of(m), HasSubstr("node \"loop/odd\" (Unheard)"));
+}
+
+TEST(Loops, ACarriedShapeStays) {
+  ModelBuilder body;
+  body.input("i", {}, onnx_type::kInt64).input("go", {}, onnx_type::kBool).input("x", {"3"});
+  body.node("cat", "Concat", {"x", "x"}, {"next"}, {ModelBuilder::integer("axis", 0)});
+  body.output("go", {}, onnx_type::kBool).output("next", {"6"});
+  ModelBuilder m;
+  m.ints("n", {4}).input("x", {"3"}).output("y", {"3"});
+  m.node("loop", "Loop", {"n", "", "x"}, {"y"}, {graph("body", body)});
+  EXPECT_THAT(complaint_of(m), HasSubstr("a carry keeps its type"));
+}
+
+ModelBuilder branches(const std::string& then_shape) {
+  ModelBuilder then, otherwise;
+  then.node("neg", "Neg", {"x"}, {"t"}).output("t", {then_shape});
+  otherwise.output("y", {"2"});
+  ModelBuilder m;
+  m.input("c", {}, onnx_type::kBool).input("x", {then_shape}).input("y", {"2"}).output("z", {"2"});
+  m.node("if", "If", {"c"}, {"z"}, {graph("then_branch", then), graph("else_branch", otherwise)});
+  return m;
+}
+
+TEST(Branches, TakeWhatEitherUses) {
+  const ImportedModel model = branches("2").import();
+  verify(model.module);
+  const Node* choice = find_op(model, ops::if_else);
+  ASSERT_NE(choice, nullptr);
+  EXPECT_EQ(choice->operands.size(), 3u);
+  const Value x = Literal::from_doubles(ElementType::f32, {2}, {1, 2});
+  const Value y = Literal::from_doubles(ElementType::f32, {2}, {5, 6});
+  for (const bool c : {true, false}) {
+    const Value result = evaluate(model.module, model.module.function("main"),
+                                  {Literal::scalar(ElementType::boolean, c), x, y});
+    EXPECT_EQ(result.tensor.as_double(1), c ? -2 : 6);
+  }
+}
+
+TEST(Branches, OfDifferentShapesAreRefused) {
+  EXPECT_THAT(complaint_of(branches("3")), HasSubstr("both branches must give the same type"));
+}
+
+}  // namespace
+}  // namespace backcast
