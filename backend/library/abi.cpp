@@ -118,18 +118,34 @@ std::vector<SizeField> size_fields(const loop::Program& program, Identifiers& na
   return fields;
 }
 
-/// The nodes a step computes: those of its kernel, else its own.
+int64_t calls_of(const std::vector<loop::Step>& steps, const std::string& kernel) {
+  int64_t count = 0;
+  for (const loop::Step& step : steps) {
+    count += step.kind == loop::StepKind::call && step.kernel == kernel;
+    count += calls_of(step.body, kernel) + calls_of(step.otherwise, kernel);
+  }
+  return count;
+}
+
+bool is_shared(const loop::Program& program, const std::string& kernel) {
+  int64_t count = 0;
+  for (const loop::EntryPoint& entry : program.entries) count += calls_of(entry.steps, kernel);
+  return count > 1;
+}
+
+/// The nodes a step computes, each once: its own where it names them, else those of its kernel.
 std::string step_name(const loop::Program& program, const loop::Step& step) {
-  std::string name;
+  std::string name = step.loc.node;
   const auto kernel = program.kernels.find(step.kernel);
-  if (step.kind == loop::StepKind::call && kernel != program.kernels.end()) {
+  if (step.kind == loop::StepKind::call && kernel != program.kernels.end() &&
+      name.find('+') == std::string::npos && !is_shared(program, step.kernel)) {
+    std::vector<std::string> nodes;
     for (const Loc& loc : kernel->second.locs) {
       if (loc.node.empty()) continue;
-      if (!name.empty()) name += '+';
-      name += loc.node;
+      if (std::find(nodes.begin(), nodes.end(), loc.node) == nodes.end()) nodes.push_back(loc.node);
     }
+    if (!nodes.empty()) name = fmt::format("{}", fmt::join(nodes, "+"));
   }
-  if (name.empty()) name = step.loc.node;
   constexpr std::string_view kKinds[] = {"", "copy", "loop", "branch", "check_finite"};
   if (name.empty()) name = kKinds[static_cast<size_t>(step.kind)];
   return name.empty() ? step.kernel : name;
