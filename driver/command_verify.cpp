@@ -71,7 +71,7 @@ int run(Options& o) {
   size_t passed = 0;
   double worst = 0;
   for (size_t s = 0; s < sets.size(); ++s) {
-    const Comparison c = compare(results[s], sets[s].outputs, o.rtol, o.atol);
+    const ComparedOutput c = compare(results[s], sets[s].outputs, o.rtol, o.atol);
     worst = std::max(worst, c.worst);
     passed += c.passed;
     if (!c.passed) fmt::print("{}: {}\n", sets[s].name, c.message);

@@ -18,13 +18,13 @@ double error_of(double actual, double expected, double rtol, double atol) {
 
 }  // namespace
 
-Comparison compare(const Literal& actual, const Literal& expected, double rtol, double atol) {
+ComparedOutput compare(const Literal& actual, const Literal& expected, double rtol, double atol) {
   if (actual.element() != expected.element() || actual.shape() != expected.shape()) {
     return {
         false, INFINITY,
         fmt::format("is {}, expected {}", to_string(actual.type()), to_string(expected.type()))};
   }
-  Comparison result;
+  ComparedOutput result;
   const bool exact = !is_float(actual.element());
   for (int64_t i = 0; i < actual.element_count(); ++i) {
     const double error = exact ? (actual.as_int(i) == expected.as_int(i) ? 0 : INFINITY)
@@ -40,15 +40,15 @@ Comparison compare(const Literal& actual, const Literal& expected, double rtol, 
   return result;
 }
 
-Comparison compare(const std::vector<Literal>& actual, const std::vector<Literal>& expected,
-                   double rtol, double atol) {
+ComparedOutput compare(const std::vector<Literal>& actual, const std::vector<Literal>& expected,
+                       double rtol, double atol) {
   if (actual.size() != expected.size()) {
     return {false, INFINITY,
             fmt::format("{} outputs, expected {}", actual.size(), expected.size())};
   }
-  Comparison result;
+  ComparedOutput result;
   for (size_t i = 0; i < actual.size(); ++i) {
-    const Comparison one = compare(actual[i], expected[i], rtol, atol);
+    const ComparedOutput one = compare(actual[i], expected[i], rtol, atol);
     result.worst = std::max(result.worst, one.worst);
     if (one.passed || !result.passed) continue;
     result.passed = false;

@@ -11,7 +11,7 @@ namespace backcast {
 /// ONNX's own tolerances for its test data.
 inline constexpr double kOnnxRelative = 1e-3, kOnnxAbsolute = 1e-7;
 
-struct Comparison {
+struct ComparedOutput {
   bool passed = true;
   double worst = 0;     // largest |actual - expected| / (atol + rtol·|expected|); > 1 fails
   std::string message;  // why not
@@ -19,12 +19,12 @@ struct Comparison {
 
 /// Shapes and element types equal; |actual - expected| <= atol + rtol·|expected|, NaN equal to NaN
 /// and infinities equal. Integers and bools exactly.
-Comparison compare(const Literal& actual, const Literal& expected, double rtol = kOnnxRelative,
-                   double atol = kOnnxAbsolute);
+ComparedOutput compare(const Literal& actual, const Literal& expected, double rtol = kOnnxRelative,
+                       double atol = kOnnxAbsolute);
 
 /// The same for all outputs of a run: as many as expected, each as it should be. `message` names
 /// the first output that is not.
-Comparison compare(const std::vector<Literal>& actual, const std::vector<Literal>& expected,
-                   double rtol = kOnnxRelative, double atol = kOnnxAbsolute);
+ComparedOutput compare(const std::vector<Literal>& actual, const std::vector<Literal>& expected,
+                       double rtol = kOnnxRelative, double atol = kOnnxAbsolute);
 
 }  // namespace backcast

@@ -1,54 +1,21 @@
 // The parser of the text form. It knows no operator: the fields of an operator's default attributes
 // say what may stand between the braces. It takes any bytes: nesting is bounded, nothing is
 // allocated that the text does not spell out, and every complaint names line and column.
-#include <cstring>
 #include <unordered_map>
 
 #include "ir/graph/element_text.h"
 #include "ir/graph/infer.h"
+#include "ir/graph/literal_parser.h"
 #include "ir/graph/scanner.h"
 #include "ir/graph/text.h"
 
 namespace backcast {
 namespace {
 
-/// The constants of a side file by hash.
-class SideFile {
- public:
-  explicit SideFile(std::string_view bytes) {
-    size_t at = 0;
-    while (at < bytes.size()) {
-      if (bytes.size() - at < 16) damaged(at);
-      const uint64_t hash = read_u64(bytes, at);
-      const uint64_t size = read_u64(bytes, at + 8);
-      if (size > bytes.size() - at - 16) damaged(at);
-      blocks_[hash] = bytes.substr(at + 16, size);
-      at += 16 + size;
-    }
-  }
-
-  const std::string_view* find(uint64_t hash) const {
-    const std::unordered_map<uint64_t, std::string_view>::const_iterator found = blocks_.find(hash);
-    return found == blocks_.end() ? nullptr : &found->second;
-  }
-
- private:
-  [[noreturn]] static void damaged(size_t at) {
-    throw CompileError(fmt::format("the file of constants is cut off in the entry at byte {}", at));
-  }
-  static uint64_t read_u64(std::string_view bytes, size_t at) {
-    uint64_t value = 0;
-    std::memcpy(&value, bytes.data() + at, sizeof(value));
-    return value;
-  }
-
-  std::unordered_map<uint64_t, std::string_view> blocks_;
-};
-
 class Parser {
  public:
   Parser(std::string_view text, std::string_view constants)
-      : scanner_(text), constants_(constants) {}
+      : scanner_(text), literals_(scanner_, constants) {}
 
   Module module() {
     if (scanner_.accept("constants")) scanner_.quoted();
@@ -240,73 +207,7 @@ class Parser {
 
   Literal literal() {
     const size_t start = scanner_.position();
-    const TensorType type = tensor_type();
-    std::vector<int64_t> shape;
-    uint64_t bytes = static_cast<uint64_t>(byte_size(type.element));
-    bool too_big = false;
-    bool is_empty = false;
-    for (const Dim& d : type.shape) {
-      if (!d.is_constant() || d.constant() < 0) {
-        scanner_.fail_at(start, "the shape of a constant consists of natural numbers");
-      }
-      shape.push_back(d.constant());
-      is_empty |= d == Dim(0);
-      too_big |= __builtin_mul_overflow(bytes, static_cast<uint64_t>(d.constant()), &bytes);
-    }
-    if (is_empty) bytes = 0;
-    if (too_big && !is_empty) scanner_.fail_at(start, "a constant is too big");
-    if (scanner_.accept("#")) return stored_literal(type.element, std::move(shape), bytes, start);
-    std::vector<std::byte> data;
-    if (shape.empty()) {
-      element(type.element, data);
-    } else {
-      list("[", "]", [&] { element(type.element, data); });
-    }
-    if (data.size() != bytes) {
-      const int64_t size = byte_size(type.element);
-      scanner_.fail_at(start, fmt::format("a constant of {} elements lists {}",
-                                          bytes / static_cast<uint64_t>(size),
-                                          data.size() / static_cast<size_t>(size)));
-    }
-    return Literal(type.element, std::move(shape), std::move(data));
-  }
-
-  void element(ElementType type, std::vector<std::byte>& data) {
-    const size_t start = scanner_.position();
-    const std::string_view text = scanner_.number();
-    const size_t at = data.size();
-    data.resize(at + static_cast<size_t>(byte_size(type)));
-    if (!element_from_text(type, text, std::span(data).subspan(at))) {
-      scanner_.fail_at(start, fmt::format("\"{}\" is no {}", text, name_of(type)));
-    }
-  }
-
-  Literal stored_literal(ElementType element, std::vector<int64_t> shape, uint64_t bytes,
-                         size_t start) {
-    const uint64_t hash = scanner_.hexadecimal();
-    const std::map<uint64_t, Literal>::const_iterator loaded = loaded_.find(hash);
-    if (loaded != loaded_.end() && loaded->second.element() == element &&
-        loaded->second.shape() == shape) {
-      return loaded->second;
-    }
-    const std::string_view* block = constants_.find(hash);
-    if (!block) {
-      scanner_.fail_at(start,
-                       fmt::format("constant #{:016x} is not in the file of constants", hash));
-    }
-    if (block->size() != bytes) {
-      scanner_.fail_at(start, fmt::format("constant #{:016x} has {} bytes where its type needs {}",
-                                          hash, block->size(), bytes));
-    }
-    const std::byte* data = reinterpret_cast<const std::byte*>(block->data());
-    Literal literal(element, std::move(shape), std::vector<std::byte>(data, data + bytes));
-    if (literal.hash() != hash) {
-      scanner_.fail_at(start, fmt::format("the bytes of constant #{:016x} do not have this hash; "
-                                          "the file of constants is damaged",
-                                          hash));
-    }
-    loaded_.emplace(hash, literal);
-    return literal;
+    return literals_.literal(tensor_type(), start);
   }
 
   /// A value of the same kind as `like`.
@@ -528,8 +429,7 @@ class Parser {
   }
 
   Scanner scanner_;
-  SideFile constants_;
-  std::map<uint64_t, Literal> loaded_;  // of the side file, each once
+  LiteralParser literals_;
   Module module_;
   std::vector<Pending> pending_;
   std::vector<Pending> calls_;

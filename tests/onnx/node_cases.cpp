@@ -117,7 +117,7 @@ std::string judge(const NodeCase& c, const std::vector<CaseResult>& results) {
   if (c.sets.empty()) return "no data sets";
   for (size_t s = 0; s < results.size(); ++s) {
     if (!results[s].error.empty()) return results[s].error;
-    const Comparison comparison = compare(results[s].outputs, c.sets[s].outputs);
+    const ComparedOutput comparison = compare(results[s].outputs, c.sets[s].outputs);
     if (!comparison.passed) return comparison.message;
   }
   return {};

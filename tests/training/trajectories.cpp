@@ -4,7 +4,6 @@
 // the others three times the distance of PyTorch's own single from its double precision.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -126,13 +125,19 @@ bool run_case(const Options& options, const std::string& name) {
 
 int main(int argc, char** argv) {
   backcast::training::Options options;
-  CLI::App app{"Training trajectories against PyTorch's"};
-  app.add_flag("--f64", options.promote, "in double precision");
-  app.add_option("--how", options.how, "jit, lib or c");
-  app.add_option("--target", options.target, "where the library runs");
-  app.add_option("cases", options.cases, "NETWORK/OPTIMIZER")->required();
-  CLI11_PARSE(app, argc, argv);
-  bool passed = true;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--f64") {
+      options.promote = true;
+    } else if (word == "--how" && i + 1 < argc) {
+      options.how = argv[++i];
+    } else if (word == "--target" && i + 1 < argc) {
+      options.target = argv[++i];
+    } else {
+      options.cases.push_back(word);
+    }
+  }
+  bool passed = !options.cases.empty();
   for (const std::string& name : options.cases) {
     try {
       passed = backcast::training::run_case(options, name) && passed;
