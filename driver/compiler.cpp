@@ -159,7 +159,12 @@ CompiledModel compile_model(const CompileRequest& request) {
     }
     model.result = run_pipeline(module, model.target, options);
     if (model.result.lowered) {
-      if (request.training) model.result.program.model_hash = hash_of_values(module);
+      if (request.training) {
+        model.result.program.model_hash = hash_of_values(module);
+        const TrainingSpec& spec = request.training->spec;
+        model.training = fmt::format("training with {} and {}", enum_name(spec.loss.kind),
+                                     enum_name(spec.optimizer.kind));
+      }
       model.abi = abi_of(model.result.program);
       check_address_space(model.abi, model.target);
     }
@@ -207,6 +212,7 @@ Files emit_files(const CompiledModel& model, Emit emit) {
   header.model_file = model.model_file;
   header.target = model.target.name;
   header.version = BACKCAST_VERSION;
+  header.training = model.training;
   ReportOptions report;
   report.model_file = header.model_file;
   report.target = header.target;

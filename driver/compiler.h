@@ -40,6 +40,7 @@ struct CompiledModel {
   PipelineResult result;
   Abi abi;
   std::string model_file;  // without folders
+  std::string training;    // "training with mse and adam"; empty without
 };
 
 /// `message` with the file's name (without folders) in front of every line that lacks it.

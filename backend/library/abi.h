@@ -109,7 +109,7 @@ struct EntryAbi {
 /// A row of the table that tells runtime-c what lies in the state (bc_variable in bc_runtime.h).
 struct StateVariableAbi {
   loop::BufferId buffer = -1;
-  uint64_t name_hash = 0;  // FNV-1a of the initializer's name
+  uint64_t name_hash = 0;  // FNV-1a of Loc::node, the initializer's name; else of the buffer's
   int64_t offset = 0, bytes = 0;
   int64_t slice_start = 0;
   int32_t slice_axis = -1;

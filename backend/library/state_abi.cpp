@@ -34,7 +34,7 @@ StateVariableAbi variable_of(const loop::Program& program, loop::BufferId id) {
   const loop::Buffer& buffer = program.buffer(id);
   StateVariableAbi variable;
   variable.buffer = id;
-  variable.name_hash = name_hash(buffer.name);
+  variable.name_hash = name_hash(buffer.loc.node.empty() ? buffer.name : buffer.loc.node);
   variable.offset = buffer.offset;
   variable.bytes = program.storage_bytes(id);
   variable.slice_axis = buffer.slice_axis;

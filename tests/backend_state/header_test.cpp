@@ -63,6 +63,14 @@ TEST(TrainingHeader, HashIsTheSameOnEveryTargetButNotForEveryModel) {
   EXPECT_NE(abi_of(program).model_hash, abi_of(packed).model_hash);
 }
 
+TEST(TrainingAbi, NamesVariablesAsTheModelDoes) {
+  loop::Program program = training_program("cortex-m4");
+  // FNV-1a of "w"; then of "a", a published value of the function.
+  EXPECT_EQ(abi_of(program).state.variables[0].name_hash, 0xaf63ea4c86020456u);
+  program.buffers[0].loc.node = "a";
+  EXPECT_EQ(abi_of(program).state.variables[0].name_hash, 0xaf63dc4c8601ec8cu);
+}
+
 TEST(TrainingReport, CountsTheState) {
   const Report report = report_of(training_program("cortex-m4"), {"net.onnx", "cortex-m4", "0.1"});
   EXPECT_EQ(report.state_bytes, 88);
