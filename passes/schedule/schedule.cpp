@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "ir/graph/error.h"
 #include "ir/loop/visit.h"
@@ -274,10 +275,16 @@ class Scheduling {
     const std::string& parameter = chosen.packed.at(param).parameter;
     const Buffer source = result_.buffer(buffer_of(kernel, step, param));
     Literal value = pack(definition, kernel, chosen, param, source.value);
+    // Entries share their constants, packed ones too.
+    std::vector<BufferId>& equal = packed_[value.hash()];
+    for (const BufferId id : equal) {
+      if (result_.entries.size() > 1 && result_.buffer(id).value == value) return id;
+    }
     std::string suffix = parameter == param ? "" : "_" + parameter;
     BufferId id = add_packed(source, fmt::format("{}_{}{}", source.name, kernel.name, suffix),
                              value.element_count());
     result_.buffers[static_cast<size_t>(id)].value = std::move(value);
+    equal.push_back(id);
     return id;
   }
 
@@ -311,7 +318,8 @@ class Scheduling {
 
   const TargetInfo& target_;
   Program result_;
-  std::vector<Step> before_;  // rearrange what the step under way reads
+  std::vector<Step> before_;                          // rearrange what the step under way reads
+  std::map<uint64_t, std::vector<BufferId>> packed_;  // constants by hash
 };
 
 }  // namespace
