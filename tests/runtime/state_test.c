@@ -295,6 +295,25 @@ static void check_slots(void) {
   EXPECT(memcmp(found.bytes, state.bytes, sizeof found) == 0);
 }
 
+/* The newest checkpoint has decayed: the next save must spare the older one, which is the last. */
+static void check_decay(void) {
+  static Memory memory;
+  State first, second, found;
+  memset(&memory, 0, sizeof memory);
+  memory.budget = 1L << 30;
+  const bc_slots slots = slots_of(&memory);
+  make_state(&first);
+  make_state(&second);
+  EXPECT(bc_slots_save(&slots, model_save, &first) == BC_OK);
+  EXPECT(bc_slots_save(&slots, model_save, &second) == BC_OK);
+  memory.slots[1][BC_SLOT_HEAD_BYTES + 100] ^= 4;
+  memory.budget = 200;
+  EXPECT(bc_slots_save(&slots, model_save, &second) == BC_ERROR_IO);
+  memory.budget = 1L << 30;
+  EXPECT(bc_slots_load(&slots, model_load, &found) == BC_OK);
+  EXPECT(memcmp(found.bytes, first.bytes, sizeof found) == 0);
+}
+
 int main(void) {
   State state;
   EXPECT(bc_crc32(0, "123456789", 9) == 0xcbf43926u);
@@ -304,6 +323,7 @@ int main(void) {
   EXPECT(state.bytes[800] == 1 && state.bytes[807] == 8 && state.bytes[400] == 0);
   check_damage();
   check_slots();
+  check_decay();
   printf("%d faults\n", faults);
   return faults != 0;
 }
