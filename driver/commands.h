@@ -13,6 +13,7 @@ Action add_compile(CLI::App& app);
 Action add_inspect(CLI::App& app);
 Action add_run(CLI::App& app);
 Action add_verify(CLI::App& app);
+Action add_export(CLI::App& app);
 Action add_gradcheck(CLI::App& app);
 Action add_opt(CLI::App& app);
 

@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
       backcast::add_verify);
   add("gradcheck", "Hold the compiled gradient against given ones, or against differences",
       backcast::add_gradcheck);
+  add("export", "Write trained weights back into an ONNX file", backcast::add_export);
   add("opt", "Run passes on the text form of a module or program", backcast::add_opt);
   try {
     app.parse(argc, argv);

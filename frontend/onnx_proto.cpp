@@ -2,8 +2,10 @@
 // that point into them, so big weights are never copied again.
 #include "frontend/onnx_proto.h"
 
+#include <algorithm>
 #include <climits>
 
+#include "frontend/onnx_tensors.h"
 #include "ir/graph/error.h"
 #include "onnx/onnx.pb.h"
 
@@ -232,6 +234,112 @@ std::string serialize_tensor_proto(const std::string& name, int64_t data_type,
   for (const int64_t extent : dims) tensor.add_dims(extent);
   tensor.set_raw_data(raw_data.data(), raw_data.size());
   return tensor.SerializeAsString();
+}
+
+namespace {
+
+void set_data(onnx::TensorProto& tensor, const Literal& value) {
+  tensor.clear_float_data();
+  tensor.clear_int32_data();
+  tensor.clear_int64_data();
+  tensor.clear_double_data();
+  tensor.clear_uint64_data();
+  tensor.clear_external_data();
+  tensor.clear_data_location();
+  tensor.set_raw_data(value.bytes().data(), value.bytes().size());
+}
+
+void take_in(onnx::TensorProto& tensor, const std::filesystem::path& model_dir) {
+  if (tensor.data_location() != onnx::TensorProto::EXTERNAL) return;
+  set_data(tensor, to_literal(convert(tensor, nullptr), model_dir));
+}
+
+void take_in(onnx::GraphProto& graph, const std::filesystem::path& model_dir);
+
+template <class Nodes>
+void take_in_nodes(Nodes& nodes, const std::filesystem::path& model_dir) {
+  for (onnx::NodeProto& node : nodes) {
+    for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_t()) take_in(*attribute.mutable_t(), model_dir);
+      if (attribute.has_g()) take_in(*attribute.mutable_g(), model_dir);
+    }
+  }
+}
+
+/// As deep as graphs are nested in nodes.
+void take_in(onnx::GraphProto& graph, const std::filesystem::path& model_dir) {
+  for (onnx::TensorProto& tensor : *graph.mutable_initializer()) take_in(tensor, model_dir);
+  take_in_nodes(*graph.mutable_node(), model_dir);
+}
+
+bool is_used(const onnx::GraphProto& graph, const std::string& name) {
+  for (const onnx::ValueInfoProto& output : graph.output()) {
+    if (output.name() == name) return true;
+  }
+  for (const onnx::NodeProto& node : graph.node()) {
+    for (const std::string& input : node.input()) {
+      if (input == name) return true;
+    }
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_g() && is_used(attribute.g(), name)) return true;
+    }
+  }
+  return false;
+}
+
+/// BatchNormalization by running statistics, Dropout that drops nothing: runtimes for inference
+/// refuse the other. The statistics' new values are left out; if somebody uses them, nothing
+/// changes.
+void set_inference(onnx::NodeProto& node, const onnx::GraphProto& graph) {
+  if (!domain_of(node.domain()).empty()) return;
+  if (node.op_type() == "Dropout" && node.input_size() > 2) {
+    node.mutable_input()->DeleteSubrange(2, node.input_size() - 2);
+  }
+  if (node.op_type() != "BatchNormalization") return;
+  for (int i = 1; i < node.output_size(); ++i) {
+    if (is_used(graph, node.output(i))) return;
+  }
+  for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+    if (attribute.name() != "training_mode" || attribute.i() == 0) continue;
+    attribute.set_i(0);
+    node.mutable_output()->DeleteSubrange(1, node.output_size() - 1);
+  }
+}
+
+void set_inference(onnx::GraphProto& graph) {
+  for (onnx::NodeProto& node : *graph.mutable_node()) {
+    set_inference(node, graph);
+    for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_g()) set_inference(*attribute.mutable_g());
+    }
+  }
+}
+
+}  // namespace
+
+std::string trained_model(std::string_view bytes, const std::map<std::string, Literal>& values,
+                          const std::filesystem::path& model_dir) {
+  const std::shared_ptr<onnx::ModelProto> model = parse<onnx::ModelProto>(bytes, "model");
+  for (onnx::TensorProto& tensor : *model->mutable_graph()->mutable_initializer()) {
+    const std::map<std::string, Literal>::const_iterator value = values.find(tensor.name());
+    if (value == values.end()) continue;
+    const Literal& data = value->second;
+    BC_CHECK(onnx_data_type_of(data.element()) == tensor.data_type() &&
+                 std::equal(data.shape().begin(), data.shape().end(), tensor.dims().begin(),
+                            tensor.dims().end()),
+             "\"{}\" is not {}", tensor.name(), to_string(data.type()));
+    set_data(tensor, data);
+  }
+  take_in(*model->mutable_graph(), model_dir);
+  set_inference(*model->mutable_graph());
+  for (onnx::FunctionProto& function : *model->mutable_functions()) {
+    take_in_nodes(*function.mutable_node(), model_dir);
+  }
+  if (model->ByteSizeLong() > static_cast<size_t>(INT_MAX)) {
+    throw CompileError(
+        "with its external data inside, the model takes 2 GB or more, which no ONNX file can hold");
+  }
+  return model->SerializeAsString();
 }
 
 }  // namespace backcast

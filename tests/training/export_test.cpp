@@ -1,0 +1,163 @@
+// A checkpoint written back into the ONNX file: the file then computes what the library computes.
+#include "driver/export.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "backend/llvm/jit.h"
+#include "ir/graph/error.h"
+#include "tests/backend_c/compiled.h"
+#include "tests/training/learner.h"
+#include "tests/training/student.h"
+
+namespace backcast::training {
+namespace {
+
+constexpr int64_t kImages = 20;
+
+Literal image(int64_t i) {
+  return Literal::from_doubles(ElementType::f32, {1, 1, 8, 8},
+                               test_digits().images[static_cast<size_t>(i)]);
+}
+
+/// Outputs of an ONNX file, alone in a folder, for the test images.
+std::vector<Literal> outputs_of(const std::string& model_bytes) {
+  const c_test::Folder folder;
+  folder.write("exported.onnx", model_bytes);
+  CompileRequest request;
+  request.model = folder.path() + "/exported.onnx";
+  const CompiledModel model = compile_model(request);
+  const CompiledProgram program(model.result.program, model.target);
+  std::vector<Literal> outputs;
+  for (int64_t i = 0; i < kImages; ++i) outputs.push_back(program.run("run", {image(i)}).at(0));
+  return outputs;
+}
+
+void expect_equal(const std::vector<Literal>& actual, const std::vector<Literal>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i) {
+    EXPECT_LT(relative_distance(actual[i], expected[i]), 1e-6) << "image " << i;
+  }
+}
+
+/// Refused with these words.
+void expect_refused(const std::string& model, const std::string& checkpoint,
+                    const std::string& words) {
+  try {
+    export_model(model, checkpoint);
+    ADD_FAILURE() << "accepted; expected: " << words;
+  } catch (const CompileError& error) {
+    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+  }
+}
+
+TrainingRequest adam(const std::vector<std::string>& trainable = {}) {
+  TrainingRequest request = request_for(network("digits_cnn"), "adam", false);
+  request.spec.trainable.expressions = trainable;
+  return request;
+}
+
+std::vector<Literal> digits_batch(int64_t step, ElementType element = ElementType::f32) {
+  return batch(network("digits_cnn"), step, element, training_digits());
+}
+
+TEST(Export, WhatADeviceLearntRunsFromTheFile) {
+  CompileRequest request;
+  request.model = reference_model("digits_cnn");
+  request.training = adam();
+  const CompiledModel model = compile_model(request);
+  const std::unique_ptr<Learner> learner = make_device_learner(model, Emit::lib);
+  std::vector<Call> calls{{"init", {Literal::scalar(ElementType::u64, 1)}}};
+  for (int64_t step = 0; step < 10; ++step) calls.push_back({"train_step", digits_batch(step)});
+  calls.push_back({"save", {}});
+  for (int64_t i = 0; i < kImages; ++i) calls.push_back({"run", {image(i)}});
+  const std::vector<std::vector<Literal>> replies = learner->run(calls);
+  const std::vector<Literal>& saved = replies[11];
+  const std::string checkpoint(saved[0].data<char>(), static_cast<size_t>(saved[1].as_int(0)));
+  std::vector<Literal> expected;
+  for (int64_t i = 0; i < kImages; ++i) {
+    expected.push_back(replies[static_cast<size_t>(12 + i)].at(0));
+  }
+  const std::vector<Literal> actual = outputs_of(export_model(request.model, checkpoint));
+  expect_equal(actual, expected);
+  const std::vector<Literal> before = outputs_of(read_file(request.model));
+  EXPECT_GT(relative_distance(before[0], actual[0]), 1e-2) << "training changed nothing";
+}
+
+/// One test per way in which a state differs from the file: a part of a tensor, double precision.
+TEST(Export, PartsGoIntoTheirPlace) {
+  const std::string model = reference_model("digits_cnn");
+  const TrainingLibrary library(model, adam({"conv2.weight[0,3:9]", "fc.weight[1,2:7]"}), "jit");
+  Student student(library);
+  for (int64_t step = 0; step < 10; ++step) student.step(digits_batch(step));
+  std::vector<Literal> expected;
+  for (int64_t i = 0; i < kImages; ++i) expected.push_back(student.run({image(i)}).at(0));
+  expect_equal(outputs_of(export_model(model, student.save())), expected);
+}
+
+TEST(Export, DoublesAreRounded) {
+  const std::string model = reference_model("digits_cnn");
+  TrainingRequest request = adam();
+  request.promote = true;
+  const TrainingLibrary library(model, request, "jit");
+  Student student(library);
+  for (int64_t step = 0; step < 10; ++step) student.step(digits_batch(step, ElementType::f64));
+  std::vector<Literal> expected;
+  for (int64_t i = 0; i < kImages; ++i) {
+    const Literal pixels = Literal::from_doubles(ElementType::f64, {1, 1, 8, 8},
+                                                 test_digits().images[static_cast<size_t>(i)]);
+    expected.push_back(student.run({pixels}).at(0));
+  }
+  expect_equal(outputs_of(export_model(model, student.save())), expected);
+}
+
+TEST(Export, RunningStatisticsAndExternalDataGoIntoTheFile) {
+  const std::string model = reference_model("kws");
+  const Network& kws = network("kws");
+  const TrainingLibrary library(model, request_for(kws, "sgd", false), "jit");
+  Student student(library);
+  for (int64_t step = 0; step < 3; ++step) {
+    student.step(batch(kws, step, ElementType::f32, training_digits()));
+  }
+  const std::vector<Literal> inputs = batch(kws, 4, ElementType::f32, training_digits());
+  const size_t elements = 490;
+  const Literal one(ElementType::f32, {1, 1, 49, 10}, inputs[0].bytes().first(elements * 4),
+                    std::make_shared<Literal>(inputs[0]));
+  const Literal expected = student.run({one}).at(0);
+  const c_test::Folder folder;
+  folder.write("exported.onnx", export_model(model, student.save()));
+  CompileRequest request;
+  request.model = folder.path() + "/exported.onnx";
+  const CompiledModel compiled = compile_model(request);
+  const CompiledProgram program(compiled.result.program, compiled.target);
+  EXPECT_LT(relative_distance(program.run("run", {one}).at(0), expected), 1e-5);
+}
+
+TEST(Export, BrokenAndForeignCheckpointsAreRefused) {
+  const std::string model = reference_model("digits_cnn");
+  const TrainingLibrary library(model, adam(), "jit");
+  const std::string good = Student(library).save();
+  EXPECT_NO_THROW(export_model(model, good));
+  expect_refused(reference_model("digits_mlp"), good, "it is of another model");
+  expect_refused(reference_model("kws"), good, "it is of another model");
+  expect_refused(model, "", "no checkpoint");
+  expect_refused(model, read_file(model), "no checkpoint");
+  std::string other = good;
+  other[4] = 9;
+  expect_refused(model, other, "version 9");
+  expect_refused(model, good + "x", "1 bytes follow");
+  for (size_t length = 4; length < good.size(); length += 997) {
+    expect_refused(model, good.substr(0, length), "cut short");
+  }
+  for (size_t at = 8; at < good.size(); at += 331) {
+    std::string flipped = good;
+    flipped[at] = static_cast<char>(flipped[at] ^ 1 << at % 8);
+    expect_refused(model, flipped, "changed");
+  }
+}
+
+}  // namespace
+}  // namespace backcast::training
