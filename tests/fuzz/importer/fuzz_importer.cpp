@@ -78,6 +78,7 @@ void mutate(std::string& bytes, Random& random, const std::vector<SupportedOpera
 bool behaves(const std::string& bytes, std::string& what) {
   ImportOptions options;
   options.dims["N"] = {1, 8};
+  options.mode = ImportMode::training;
   for (const bool bound : {true, false}) {
     try {
       const ImportedModel model = import_model_bytes(bytes, "", bound ? options : ImportOptions());
@@ -252,6 +253,7 @@ int run_nodes(uint64_t seed, int64_t count) {
     const std::unique_ptr<RandomNode> node = random_node(*rule, random);
     ImportOptions options;
     if (random() % 2 == 0) options.dims["N"] = {1, 8};
+    options.mode = static_cast<ImportMode>(random() % 3);
     try {
       verify(GraphImporter(node->model, "", options).run().module);
       ++imported;
