@@ -149,14 +149,22 @@ void Chooser::choose_reduce_order() {
   bool constants = std::any_of(accesses_.begin(), accesses_.end(),
                                [](const Access& a) { return a.in_reduction && a.constant; });
   if (general_ || constants || definition_.reduce_axes.size() < 2 || !vectorizable_types()) return;
-  std::vector<std::pair<int64_t, std::string>> steps;
+  // Neighbouring positions of a window share what they read, if there are registers to keep it and
+  // the loop outside is long.
+  bool wide = target_.vector_registers >= 32;
+  int64_t outside = 1;
+  for (const Axis& axis : definition_.reduce_axes) {
+    if (!conditional_on(axis.name)) outside *= extent(axis.name);
+  }
+  std::vector<std::pair<std::pair<bool, int64_t>, std::string>> steps;
   for (const Axis& axis : definition_.reduce_axes) {
     int64_t longest = 0;
     for (const Access& a : accesses_) {
-      if (!a.in_reduction) continue;
+      if (!a.in_reduction || (a.packable && !wide)) continue;
       longest = std::max(longest, std::abs(coefficient(a.flat, axis.name).value_or(0)));
     }
-    steps.emplace_back(-longest, axis.name);
+    bool window = wide && mode_ == VectorMode::repack && outside >= 8 && conditional_on(axis.name);
+    steps.emplace_back(std::pair(window, -longest), axis.name);
   }
   std::stable_sort(steps.begin(), steps.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
