@@ -49,6 +49,9 @@ Action add_compile(CLI::App& app) {
   app.add_option("--target", o->request.target, "see `inspect --targets`")->capture_default_str();
   app.add_option("--emit", o->emit, "lib, c, obj, llvm or ir")->capture_default_str();
   app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
+  app.add_option("--max-trips", o->request.max_trips,
+                 "of a Loop that only run time bounds; needed to train through it")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--print-after", o->print_after, "print the IR after these passes (or all)");
   app.add_option("--stop-after", o->request.pipeline.stop_after, "end after this pass (--emit ir)");
   app.add_flag("--timings", o->request.pipeline.timings, "print what each pass took");

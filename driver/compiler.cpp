@@ -147,6 +147,7 @@ CompiledModel compile_model(const CompileRequest& request) {
   try {
     ImportOptions import_options;
     import_options.dims = request.dims;
+    import_options.max_trips = request.max_trips;
     import_options.differentiator = add_vjp;
     Module module;
     if (request.training) {

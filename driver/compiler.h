@@ -30,6 +30,7 @@ struct CompileRequest {
   std::string name;   // of the library; empty: from the file's name
   std::string target = "native";
   std::map<std::string, DimRange> dims;
+  std::optional<int64_t> max_trips;         // see ImportOptions
   std::optional<TrainingRequest> training;  // the library also trains
   PipelineOptions pipeline;
 };

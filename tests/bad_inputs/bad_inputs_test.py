@@ -67,6 +67,43 @@ BAD_MODELS = {
     "deep": "not an ONNX model",
 }
 
+# Models that compile, but cannot be trained as asked for: (file, options, what the message says).
+BAD_TRAINING = [
+    ("learner", "--loss output", r"f32\[1,4\].*must be a scalar.*choose a loss"),
+    ("scalar_output", "", r"output is a scalar.*needs logits"),
+    ("label_output", "", r"output is i64\[1\].*needs a floating-point one"),
+    ("label_output", "--loss mse", r"output is i64\[1\].*needs a floating-point one"),
+    ("learner", "--loss-output logits", 'no output "logits".*its outputs are y'),
+    ("learner", "--class-weights 1,2", "2 class weights.*4 classes"),
+    ("learner", "--probabilities --ignore-index 1", "no label to ignore"),
+    ("learner", "--label-smoothing 2", "smoothing is 2.*between 0 and 1"),
+    ("learner", "--trainable nothing", r"nothing: matches none.*w1 f32\[4,4\].*b1 f32\[4\]"),
+    ("learner", "--trainable w1[0,2:9]", r"range does not fit w1 f32\[4,4\]"),
+    ("learner", "--trainable last:0", "last:N.*from 1 on"),
+    ("learner", "--trainable (", "no regular expression"),
+    ("weightless", "", "no floating-point initializer.*nothing can be trained"),
+    ("endless_loop", "", r'node "loop1" \(Loop\).*no bound on its trips.*--trainable last:1'),
+    ("learner", "--batch 4", 'input "x" has a fixed batch of 1.*symbolic batch'),
+    ("learner", "--rate -1", "rate must be a number of 0 or more"),
+    ("learner", "--rate nan", "rate must be a number of 0 or more"),
+    ("learner", "--optimizer adam --beta1 1.5", "beta1.*beta2"),
+    ("learner", "--optimizer rmsprop --alpha 2", "alpha must be in"),
+    ("learner", "--clip-norm 0", "clipping must be positive"),
+    ("learner", "--weight-decay -1", "decay must not be negative"),
+    ("learner", "--warmup -1", "warm-up must not be negative"),
+    ("learner", "--schedule step:0", "every="),
+]
+# Options that are wrong whatever the model is; the message starts with the option.
+BAD_TRAINING_WORDS = [
+    ("--loss nonsense", "choose one of cross-entropy"),
+    ("--optimizer lion", "choose one of sgd"),
+    ("--reduction median", "choose one of mean"),
+    ("--schedule step", "step:EVERY"),
+    ("--schedule cosine:x", "no number"),
+    ("--batch -1", "from 1 on"),
+    ("--accumulate -1", "from 1 on"),
+]
+
 
 class Run:
     def __init__(self, program, folder):
@@ -123,6 +160,7 @@ class Run:
             (self.folder / f"{name}.onnx").write_bytes(data)
             self.case(name, pattern, f"{name}.onnx")
         unlisted = {path.stem for path in MODELS.glob("*.onnx")} - set(BAD_MODELS)
+        unlisted -= {name for name, _, _ in BAD_TRAINING}
         if unlisted != {"good", "symbolic", "huge_input"}:
             self.failures.append(f"models without a case: {unlisted}")
 
@@ -166,6 +204,38 @@ class Run:
         self.case("run without input", "x", "good.onnx", command="run", named="")
         self.case("inspect a bad model", '"wobble1"', "unknown_operators.onnx", command="inspect")
 
+    def bad_training(self):
+        names = sorted({name for name, _, _ in BAD_TRAINING})
+        for name in names:
+            (self.folder / f"{name}.onnx").write_bytes((MODELS / f"{name}.onnx").read_bytes())
+        for name, options, pattern in BAD_TRAINING:
+            self.case(f"{name} --train {options}", pattern, f"{name}.onnx", "--train",
+                      *options.split())
+        for options, pattern in BAD_TRAINING_WORDS:
+            self.case(f"--train {options}", pattern, "learner.onnx", "--train", *options.split(),
+                      named=options.split()[0])
+        # What the messages advise is possible.
+        for name, options in (("endless_loop", "--trainable last:1"),
+                              ("endless_loop", "--max-trips 5"), ("learner", ""),
+                              ("scalar_output", "--loss output"), ("label_output", None)):
+            words = [] if options is None else ["--train", *options.split()]
+            done = self.start(["compile", f"{name}.onnx", *words, "-o", "fine"])
+            if done.returncode != 0:
+                self.failures.append(f"{name} {words}: exit {done.returncode}: {done.stderr}")
+
+    def bad_checkpoints(self):
+        """export; damage of every kind is tests/training's."""
+        files = {"no checkpoint": (b"This is no checkpoint.", "learner.onnx.*no checkpoint"),
+                 "cut short": (b"BCCP\1\0\0\0", "cut short"),
+                 "of another version": (b"BCCP\7" + bytes(40), "version 7.*version 1")}
+        for what, (data, pattern) in files.items():
+            (self.folder / "state.bin").write_bytes(data)
+            self.case(f"a checkpoint {what}", pattern, "learner.onnx", "--checkpoint", "state.bin",
+                      "-o", "out/trained.onnx", command="export")
+        self.case("a checkpoint that is not there", "nowhere.bin: cannot be read", "learner.onnx",
+                  "--checkpoint", "nowhere.bin", "-o", "out/trained.onnx", command="export",
+                  named="nowhere.bin")
+
     def bad_outputs(self):
         (self.folder / "file").write_bytes(b"")
         self.case("output below a file", "file/out.*cannot", "good.onnx", output="file/out",
@@ -202,6 +272,8 @@ def main():
         run.bad_models()
         run.bad_files((MODELS / "good.onnx").read_bytes())
         run.bad_arguments()
+        run.bad_training()
+        run.bad_checkpoints()
         run.bad_outputs()
         run.good_model()
     for failure in run.failures:

@@ -65,8 +65,51 @@ def field(number, body):
     return bytes([number << 3 | 2]) + length + bytes([size]) + body
 
 
+def dense(number, inputs, outputs):
+    return node("Gemm", f"dense{number}", [inputs, f"w{number}", f"b{number}"], [outputs])
+
+
+def dense_weights(*numbers):
+    made = []
+    for number in numbers:
+        values = np.arange(16, dtype=np.float32).reshape(4, 4) / 16
+        made.append(numpy_helper.from_array(values, f"w{number}"))
+        made.append(numpy_helper.from_array(np.zeros(4, dtype=np.float32), f"b{number}"))
+    return made
+
+
+def training_models():
+    """What can be compiled, but not trained, or not as one might ask for."""
+    write("learner", model([dense(1, "x", "y")], initializers=dense_weights(1)))
+    labels = helper.make_tensor_value_info("y", TensorProto.INT64, [1])
+    write("label_output", model([dense(1, "x", "z"), node("ArgMax", "argmax1", ["z"], axis=1,
+                                                          keepdims=0)],
+                                outputs=[labels], initializers=dense_weights(1)))
+    scalar = helper.make_tensor_value_info("y", FLOAT, [])
+    write("scalar_output", model([dense(1, "x", "z"), node("ReduceSum", "sum1", ["z"], keepdims=0)],
+                                 outputs=[scalar], initializers=dense_weights(1)))
+    write("weightless", model([node("Relu", "relu1", "x")]))
+    # A loop that run time stops, between two layers that could learn.
+    body = helper.make_graph(
+        [node("Mul", "double", ["state", "state"], ["next"]),
+         node("ReduceSum", "sum", ["next"], ["total"], keepdims=0),
+         node("Constant", "bound", [], ["limit"],
+              value=numpy_helper.from_array(np.float32(100), "limit")),
+         node("Less", "compare", ["total", "limit"], ["again"])],
+        "body", [helper.make_tensor_value_info("trip", TensorProto.INT64, []),
+                 helper.make_tensor_value_info("goes_on", TensorProto.BOOL, []),
+                 helper.make_tensor_value_info("state", FLOAT, [1, 4])],
+        [helper.make_tensor_value_info("again", TensorProto.BOOL, []),
+         helper.make_tensor_value_info("next", FLOAT, [1, 4])])
+    start = numpy_helper.from_array(np.array(True), "start")
+    write("endless_loop", model(
+        [dense(1, "x", "hidden"), node("Loop", "loop1", ["", "start", "hidden"], ["looped"], body=body),
+         dense(2, "looped", "y")], initializers=[*dense_weights(1, 2), start]))
+
+
 def main():
     FOLDER.mkdir(exist_ok=True)
+    training_models()
     relu = [node("Relu", "relu1", "x")]
     write("good", model(relu))
     write("newer_opset", model(relu, opsets=[("", 99)]))
