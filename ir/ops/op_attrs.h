@@ -71,7 +71,8 @@ struct IfElseAttrs {
 /// result is the tuple (carries…, ys stacked along a new first dimension `length`…); rows of trips
 /// that are not executed are zero. `trajectory` adds what a gradient reads: the carries as they were
 /// before each trip, stacked like ys, and the i64 scalar `executed`. `segments` above one makes the
-/// gradient keep the carries of that many trips only and compute what lies between again.
+/// gradient cut a scan of constant length into that many parts: it keeps the carries at their
+/// beginnings only and runs each part forward once more.
 struct ScanAttrs {
   FunctionRef body;
   int64_t carries = 0, xs = 0;

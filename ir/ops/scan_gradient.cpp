@@ -7,6 +7,7 @@
 #include "ir/ops/adjoint.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/scan_layout.h"
+#include "ir/ops/scan_segments.h"
 
 namespace backcast::ops {
 namespace {
@@ -193,7 +194,6 @@ class ScanGradient {
     attrs.body = {backward};
     attrs.length = attrs_.length;
     attrs.reverse = !attrs_.reverse;
-    attrs.segments = attrs_.segments;
     // Both scans clamp the number of trips alike; only a condition makes it another one.
     std::vector<ValueId> operands{attrs_.conditional ? part(layout_.executed())
                                                      : context_.operand(0)};
@@ -248,6 +248,7 @@ class ScanGradient {
 }  // namespace
 
 std::vector<Adjoint> gradient_of_scan(GradientContext& context) {
+  if (has_segments(context.node.attrs.as<ScanAttrs>())) return gradient_of_segments(context);
   return ScanGradient(context).run();
 }
 

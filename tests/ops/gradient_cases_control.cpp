@@ -31,7 +31,8 @@ func @main(%n: i64[], %h: f64[2], %xs: f64[4,2], %w: f64[2,2], %b: f64[2])
 }
 
 /// Runs while below a limit; how often depends on the values.
-constexpr const char* kWhile = R"(
+std::string while_loop(const std::string& attributes) {
+  return R"(
 func @grow(%go: bool[], %x: f64[], %y: f64[], %a: f64[]) -> (bool[], f64[], f64[], f64[]) {
   %0 = mul %x, %a
   %1 = mul %0, %y
@@ -43,9 +44,11 @@ func @grow(%go: bool[], %x: f64[], %y: f64[], %a: f64[]) -> (bool[], f64[], f64[
 func @main(%x: f64[], %a: f64[]) -> (bool[], f64[], f64[], f64[8]) {
   %0 = constant {value=bool[] true}
   %1 = constant {value=i64[] 8}
-  %2 = scan %1, %0, %x, %x, %a {body=@grow, carries=3, length=8, conditional=true}
+  %2 = scan %1, %0, %x, %x, %a {body=@grow, carries=3, length=8, conditional=true)" +
+         attributes + R"(}
   return %2
 })";
+}
 
 constexpr const char* kBranches = R"(
 func @product(%x: f64[3], %y: f64[3], %k: i64[]) -> (f64[3], i64[]) {
@@ -108,7 +111,15 @@ GradientCases control_gradients() {
       {&ops::scan, "some trips", trips(3), {}, recurrence("")},
       {&ops::scan, "no trips", trips(0), {}, recurrence("")},
       {&ops::scan, "reverse", trips(3), {}, recurrence(", reverse=true")},
-      {&ops::scan, "conditional", {f64({}, {1.5}), f64({}, {1.7})}, {}, kWhile},
+      {&ops::scan, "two segments", trips(4), {}, recurrence(", segments=2")},
+      {&ops::scan, "uneven segments", trips(2), {}, recurrence(", segments=3")},
+      {&ops::scan, "segments in reverse", trips(3), {}, recurrence(", segments=2, reverse=true")},
+      {&ops::scan, "conditional", {f64({}, {1.5}), f64({}, {1.7})}, {}, while_loop("")},
+      {&ops::scan,
+       "conditional segments",
+       {f64({}, {1.1}), f64({}, {1.2})},
+       {},
+       while_loop(", segments=3")},
       {&ops::scan, "nested", {f64({}, {0.5}), spread({3, 2}, -1, 1)}, {}, kNested},
       {&ops::if_else, "then", branch(1), {}, kBranches},
       {&ops::if_else, "otherwise", branch(0), {}, kBranches},
