@@ -1,4 +1,4 @@
-// backcast inspect MODEL.onnx | --operators | --targets
+// backcast inspect MODEL.onnx [--train …] | --operators | --targets
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,8 +7,11 @@
 #include "driver/commands.h"
 #include "driver/compiler.h"
 #include "driver/layers.h"
+#include "driver/training_memory.h"
 #include "frontend/operators.h"
+#include "ir/ops/ops.h"
 #include "passes/graph/differentiate.h"
+#include "passes/lower/rule.h"
 
 namespace backcast {
 namespace {
@@ -16,6 +19,8 @@ namespace {
 struct Options {
   std::string model, target = "native";
   std::vector<std::string> dims;
+  std::optional<int64_t> max_trips;
+  TrainingOptions training;
   bool operators = false, targets = false, markdown = false;
 };
 
@@ -38,14 +43,52 @@ void print_targets(bool markdown) {
 
 void print_operators(bool markdown) {
   if (markdown) {
-    fmt::print("| operator | opsets | import | evaluate | compile |\n|---|---|---|---|---|\n");
+    fmt::print(
+        "| operator | opsets | import | evaluate | compile | gradient "
+        "|\n|---|---|---|---|---|---|\n");
   }
   for (const SupportedOperator& op : supported_operators()) {
     std::string name = op.domain.empty() ? op.name : op.domain + "." + op.name;
     if (markdown) {
-      fmt::print("| {} | {}–{} | yes | yes | yes |\n", name, op.since, op.until);
+      fmt::print("| {} | {}–{} | yes | yes | yes | of its core operators |\n", name, op.since,
+                 op.until);
     } else {
       fmt::print("{:<32} opset {}–{}\n", name, op.since, op.until);
+    }
+  }
+}
+
+/// How compilation deals with a core operator.
+std::string compile_text(const OpDef& op) {
+  if (find_lower_rule(op) != nullptr) return "kernel or view";
+  if (&op == &ops::call || &op == &ops::composite) return "inlined";
+  if (&op == &ops::scan || &op == &ops::if_else) return "control flow";
+  const bool is_plain =
+      &op == &ops::parameter || &op == &ops::constant || &op == &ops::tuple || &op == &ops::get;
+  return is_plain ? "no code" : "no";
+}
+
+std::string gradient_text(const OpDef& op) {
+  if (op.gradient.rule() != nullptr) return "rule";
+  return fmt::format("{}: {}", op.gradient.is_zero() ? "zero" : "none", op.gradient.reason());
+}
+
+/// What ONNX operators are made of, and with it whether they can be differentiated.
+void print_core_operators(bool markdown) {
+  if (markdown) {
+    fmt::print(
+        "\n| core operator | import | evaluate | compile | gradient |\n|---|---|---|---|---|\n");
+  } else {
+    fmt::print("\n{:<16}  {:<8}  {:<14}  {}\n", "core operator", "evaluate", "compile", "gradient");
+  }
+  for (const OpDef* op : all_ops()) {
+    const std::string evaluate = op->evaluate != nullptr ? "yes" : "no";
+    if (markdown) {
+      fmt::print("| `{}` | | {} | {} | {} |\n", op->name, evaluate, compile_text(*op),
+                 gradient_text(*op));
+    } else {
+      fmt::print("{:<16}  {:<8}  {:<14}  {}\n", op->name, evaluate, compile_text(*op),
+                 gradient_text(*op));
     }
   }
 }
@@ -108,14 +151,28 @@ void print_model(const ImportedModel& model, const Options& o) {
 
 int run(Options& o) {
   if (o.targets) print_targets(o.markdown);
-  if (o.operators) print_operators(o.markdown);
+  if (o.operators) {
+    print_operators(o.markdown);
+    print_core_operators(o.markdown);
+  }
   if (o.model.empty()) {
     if (!o.targets && !o.operators)
       throw CompileError("inspect needs a model, --operators or --targets");
     return 0;
   }
+  CompileRequest request;
+  request.training = o.training.request();
+  if (request.training) {
+    request.model = o.model;
+    request.target = o.target;
+    request.dims = parse_dims(o.dims);
+    request.max_trips = o.max_trips;
+    fmt::print("{}", training_memory(request));
+    return 0;
+  }
   ImportOptions options;
   options.dims = parse_dims(o.dims);
+  options.max_trips = o.max_trips;
   options.differentiator = add_vjp;
   try {
     print_model(import_model(o.model, options), o);
@@ -132,9 +189,13 @@ Action add_inspect(CLI::App& app) {
   app.add_option("model", o->model, "ONNX model");
   app.add_option("--target", o->target, "the arena is this target's")->capture_default_str();
   app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
-  app.add_flag("--operators", o->operators, "list the ONNX operators that can be imported");
+  app.add_option("--max-trips", o->max_trips, "of a Loop that only run time bounds")
+      ->check(CLI::NonNegativeNumber);
+  app.add_flag("--operators", o->operators,
+               "list the ONNX operators that can be imported and the core operators");
   app.add_flag("--targets", o->targets, "list the targets");
   app.add_flag("--markdown", o->markdown, "tables as Markdown");
+  o->training.add(app);
   return [o] { return run(*o); };
 }
 
