@@ -1,5 +1,6 @@
-/* The harness' cases of a training library `net` (one f32 input `image`, i32 labels `target`): a
- * training that answers losses and parameters, and calls that must be refused. */
+/* The harness' cases of a training library `net` (one f32 input of IMAGE_ELEMENTS, i32 labels
+ * `target` of CLASSES): a training that answers losses and parameters, and calls that must be
+ * refused. */
 #include "harness.h"
 #include "net.h"
 
@@ -72,7 +73,7 @@ static int32_t train(const void *const *i, void *const *o, const int64_t *d, voi
 /* Calls that must leave a valid state as it is, each answered with its status. */
 static int32_t refuse(const void *const *i, void *const *o, const int64_t *d, void *arena,
                       size_t bytes) {
-  static float image[NET_TRAIN_STEP_IN_IMAGE_ELEMENTS];
+  static float image[IMAGE_ELEMENTS];
   static int32_t target[NET_TRAIN_STEP_IN_TARGET_ELEMENTS];
   static float loss;
   const net_train_step_inputs in = {image, target};
@@ -96,7 +97,7 @@ static int32_t refuse(const void *const *i, void *const *o, const int64_t *d, vo
   REFUSED(net_train_step(state, &in, &out, arena, bytes - 1, 0), BC_ERROR_ARENA_SIZE);
   REFUSED(net_train_step(state + NET_STATE_ALIGN / 2, &in, &out, arena, bytes, 0),
           BC_ERROR_ALIGNMENT);
-  target[0] = 10;
+  target[0] = CLASSES;
   REFUSED(net_train_step(state, &in, &out, arena, bytes, 0), BC_ERROR_INDEX);
   target[0] = -1;
   REFUSED(net_train_step(state, &in, &out, arena, bytes, 0), BC_ERROR_INDEX);
@@ -120,7 +121,7 @@ static int32_t refuse(const void *const *i, void *const *o, const int64_t *d, vo
   return kRefused;
 }
 
-static const size_t inputs[] = {sizeof(float) * NET_TRAIN_STEP_IN_IMAGE_ELEMENTS,
+static const size_t inputs[] = {sizeof(float) * IMAGE_ELEMENTS,
                                 sizeof(int32_t) * NET_TRAIN_STEP_IN_TARGET_ELEMENTS};
 static const size_t outputs[] = {sizeof(float) * kSteps, sizeof(float) * NET_PARAMETER_COUNT};
 const harness_case harness_cases[] = {
