@@ -128,4 +128,7 @@ class GraphImporter {
   int64_t imported_nodes_ = 0;
 };
 
+/// The attribute of that name; null when the node has none.
+const OnnxAttribute* find_attribute(const OnnxNode& node, std::string_view name);
+
 }  // namespace backcast
