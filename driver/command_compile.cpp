@@ -52,10 +52,19 @@ Action add_compile(CLI::App& app) {
   app.add_option("--max-trips", o->request.max_trips,
                  "of a Loop that only run time bounds; needed to train through it")
       ->check(CLI::NonNegativeNumber);
+  CLI::Option* derivative =
+      app.add_option("--derivative", o->request.derivatives.kinds,
+                     "entry points beside run: vjp, jvp or hvp, separated by commas")
+          ->delimiter(',');
+  app.add_option("--wrt", o->request.derivatives.wrt,
+                 "the inputs that --derivative is by, separated by commas; default: all")
+      ->delimiter(',')
+      ->needs(derivative);
   app.add_option("--print-after", o->print_after, "print the IR after these passes (or all)");
   app.add_option("--stop-after", o->request.pipeline.stop_after, "end after this pass (--emit ir)");
   app.add_flag("--timings", o->request.pipeline.timings, "print what each pass took");
   o->training.add(app);
+  app.get_option("--train")->excludes(derivative);
   return [o] { return run(*o); };
 }
 

@@ -157,6 +157,9 @@ CompiledModel compile_model(const CompileRequest& request) {
     } else {
       model.imported = import_model(request.model, import_options);
       module = model.imported.module;
+      if (!request.derivatives.kinds.empty()) {
+        module = add_derivatives(std::move(module), request.derivatives);
+      }
     }
     model.result = run_pipeline(module, model.target, options);
     if (model.result.lowered) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/library/abi.h"
+#include "driver/derivatives.h"
 #include "driver/training.h"
 #include "frontend/import.h"
 #include "ir/loop/program.h"
@@ -32,6 +33,7 @@ struct CompileRequest {
   std::map<std::string, DimRange> dims;
   std::optional<int64_t> max_trips;         // see ImportOptions
   std::optional<TrainingRequest> training;  // the library also trains
+  DerivativeRequest derivatives;            // entry points beside `run`; not with training
   PipelineOptions pipeline;
 };
 

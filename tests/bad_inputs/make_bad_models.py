@@ -86,8 +86,10 @@ def training_models():
                                                           keepdims=0)],
                                 outputs=[labels], initializers=dense_weights(1)))
     scalar = helper.make_tensor_value_info("y", FLOAT, [])
-    write("scalar_output", model([dense(1, "x", "z"), node("ReduceSum", "sum1", ["z"], keepdims=0)],
-                                 outputs=[scalar], initializers=dense_weights(1)))
+    write("scalar_output", model(
+        [dense(1, "x", "z"), node("Tanh", "tanh1", ["z"], ["t"]),
+         node("Mul", "square1", ["t", "t"], ["s"]), node("ReduceSum", "sum1", ["s"], keepdims=0)],
+        outputs=[scalar], initializers=dense_weights(1)))
     write("weightless", model([node("Relu", "relu1", "x")]))
     # A loop that run time stops, between two layers that could learn.
     body = helper.make_graph(
