@@ -74,14 +74,17 @@ int64_t covered_bytes(const std::vector<ReportBuffer>& by_offset) {
   return bytes;
 }
 
-std::vector<std::string> node_names(const std::vector<Loc>& locs) {
+/// The nodes among `locs` that a step is named after, each once: those of other steps that share
+/// the kernel are left out.
+std::vector<std::string> node_names(const std::vector<Loc>& locs, const std::string& step_name) {
+  const std::string of_step = "+" + step_name + "+";
   std::vector<std::string> names;
   for (const Loc& loc : locs) {
-    if (loc.empty()) continue;
+    if (loc.empty() || of_step.find("+" + loc.node + "+") == std::string::npos) continue;
     std::string name =
         loc.op_type.empty() ? loc.node : fmt::format("{} ({})", loc.node, loc.op_type);
     if (loc.origin == Origin::adjoint_of) name += " adjoint";
-    names.push_back(std::move(name));
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;
 }
@@ -95,7 +98,7 @@ ReportStep step_report(const loop::Program& program, const loop::Step& step, con
   constexpr std::string_view kKinds[] = {"", "copy", "loop", "branch", "check_finite"};
   result.kernel = is_call ? step.kernel : kKinds[static_cast<size_t>(step.kind)];
   result.macs = is_call ? kernel->macs : 0;
-  result.nodes = node_names(is_call ? kernel->locs : std::vector<Loc>{step.loc});
+  result.nodes = node_names(is_call ? kernel->locs : std::vector<Loc>{step.loc}, abi.name);
   std::set<BufferId> weights;
   for (size_t i = 0; i < step.buffers.size(); ++i) {
     if (step.buffers[i] < 0) continue;
