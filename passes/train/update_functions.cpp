@@ -81,8 +81,8 @@ void add_update(UpdateBuilder& build, std::vector<Val> gradients, const Training
 }
 
 /// The elements of tuple number `index` of the adjoint's result.
-std::vector<ValueId> part_of_result(UpdateBuilder& build, const Function& adjoint,
-                                    const std::vector<ValueId>& now, size_t index) {
+std::vector<ValueId> part_of_result(const Function& adjoint, const std::vector<ValueId>& now,
+                                    size_t index) {
   const Node& pair = adjoint.node(adjoint.result);
   BC_CHECK(pair.op == &ops::tuple && pair.operands.size() == 2, "@{}: no pair", adjoint.name);
   const Node& part = adjoint.node(pair.operands[index]);
@@ -127,11 +127,10 @@ Function make_train_step(const Module& module, const Function& adjoint,
         build.value(is_step ? (accumulates ? "number of the batch" : names.step) : name));
   }
   const std::vector<ValueId> now = copy_nodes(build.builder, adjoint, arguments, {adjoint.result});
-  const std::vector<ValueId> results = part_of_result(build, adjoint, now, 0);
+  const std::vector<ValueId> results = part_of_result(adjoint, now, 0);
   for (size_t i = 0; i < results.size(); ++i) build.result(result_names[i], results[i]);
   std::vector<Val> gradients;
-  for (ValueId id : part_of_result(build, adjoint, now, 1))
-    gradients.emplace_back(build.builder, id);
+  for (ValueId id : part_of_result(adjoint, now, 1)) gradients.emplace_back(build.builder, id);
   if (!accumulates) {
     add_update(build, std::move(gradients), names, spec.optimizer);
     return build.finish();
