@@ -49,7 +49,9 @@ TEST_P(GradientTest, ForwardMode) {
   const GradientCase& c = GetParam();
   const Module module = add_jvp(add_vjp(gradient_module(c), "main"), "main");
   verify(module, "jvp");
-  if (c.adjoints.empty()) EXPECT_EQ(check_jvp(module, "main", c.operands), "");
+  if (c.adjoints.empty()) {
+    EXPECT_EQ(check_jvp(module, "main", c.operands), "");
+  }
 }
 
 std::string case_name(const testing::TestParamInfo<GradientCase>& info) {
