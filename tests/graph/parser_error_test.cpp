@@ -24,7 +24,9 @@ std::string in_function(const std::string& body) {
 }
 
 TEST(ParserError, NamesLineAndColumn) {
-  EXPECT_EQ(error_of("  hello"), "1:3: expected \"symbol\" or \"func\"");
+  EXPECT_EQ(error_of("  hello"), "1:3: expected \"symbol\", \"state\", \"entry\" or \"func\"");
+  EXPECT_EQ(error_of("state \"w\" toy = f32[] 1"), "1:7: \"toy\" is no role of a state variable");
+  EXPECT_EQ(error_of("entry \"run\" @f"), "1:7: there is no function @f");
   EXPECT_EQ(error_of("symbol N in 3..2"), "1:8: the range of a symbol must be 0 <= min <= max");
   EXPECT_EQ(error_of("symbol N in 1..2\nsymbol N in 1..2"), "2:8: symbol N is declared twice");
   EXPECT_EQ(error_of("func @f(%x: f31[4])"), "1:13: expected an element type such as f32");
