@@ -37,8 +37,8 @@ typedef struct bc_variable {
   uint64_t name;   /* FNV-1a of the initializer's name */
   uint32_t offset; /* from the start of the state */
   uint32_t bytes;
-  uint32_t start;  /* where a part of an initializer begins along its axis */
-  int8_t axis;     /* -1: the whole initializer */
+  uint32_t start; /* where a part of an initializer begins along its axis */
+  int8_t axis;    /* -1: the whole initializer */
   uint8_t role;
   uint8_t element; /* 16·kind + bytes; kinds: 0 bool, 1 unsigned, 2 signed, 3 float, 4 bfloat */
   uint8_t reserved;

@@ -63,16 +63,16 @@ struct IfElseAttrs {
   }
 };
 
-/// scan(trips, carries…, xs…, invariants…): applies body(carries…, xs[i]…, invariants…), which gives
-/// the tuple (carries…, ys…), for i = 0, 1, …, executed-1 (`reverse`: downwards). `trips` is an i64
-/// scalar; executed = min(max(trips, 0), length). `conditional`: the first carry is a bool scalar
-/// that is read before every trip and ends the scan when false (not with `reverse`: the number of
-/// trips would have to be known first). The first dimension of each of the `xs` is `length`. The
-/// result is the tuple (carries…, ys stacked along a new first dimension `length`…); rows of trips
-/// that are not executed are zero. `trajectory` adds what a gradient reads: the carries as they were
-/// before each trip, stacked like ys, and the i64 scalar `executed`. `segments` above one makes the
-/// gradient cut a scan of constant length into that many parts: it keeps the carries at their
-/// beginnings only and runs each part forward once more.
+/// scan(trips, carries…, xs…, invariants…): applies body(carries…, xs[i]…, invariants…), which
+/// gives the tuple (carries…, ys…), for i = 0, 1, …, executed-1 (`reverse`: downwards). `trips` is
+/// an i64 scalar; executed = min(max(trips, 0), length). `conditional`: the first carry is a bool
+/// scalar that is read before every trip and ends the scan when false (not with `reverse`: the
+/// number of trips would have to be known first). The first dimension of each of the `xs` is
+/// `length`. The result is the tuple (carries…, ys stacked along a new first dimension `length`…);
+/// rows of trips that are not executed are zero. `trajectory` adds what a gradient reads: the
+/// carries as they were before each trip, stacked like ys, and the i64 scalar `executed`.
+/// `segments` above one makes the gradient cut a scan of constant length into that many parts: it
+/// keeps the carries at their beginnings only and runs each part forward once more.
 struct ScanAttrs {
   FunctionRef body;
   int64_t carries = 0, xs = 0;

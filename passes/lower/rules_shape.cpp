@@ -152,16 +152,11 @@ void lower_reverse(KernelBuilder& k) {
 }
 
 const LowerRow kRows[] = {
-    {&ops::dimension, lower_dimension},
-    {&ops::iota, lower_iota},
-    {&ops::broadcast, lower_broadcast},
-    {&ops::reshape, lower_reshape},
-    {&ops::stop_gradient, lower_reshape},
-    {&ops::transpose, lower_transpose},
-    {&ops::slice, lower_slice},
-    {&ops::pad, lower_pad},
-    {&ops::concat, lower_concat},
-    {&ops::reverse, lower_reverse},
+    {&ops::dimension, lower_dimension},   {&ops::iota, lower_iota},
+    {&ops::broadcast, lower_broadcast},   {&ops::reshape, lower_reshape},
+    {&ops::stop_gradient, lower_reshape}, {&ops::transpose, lower_transpose},
+    {&ops::slice, lower_slice},           {&ops::pad, lower_pad},
+    {&ops::concat, lower_concat},         {&ops::reverse, lower_reverse},
 };
 
 }  // namespace

@@ -214,7 +214,7 @@ class Entry {
   size_t index_;
   std::vector<std::vector<size_t>> uses_;  // steps that touch a storage, in order
   std::set<BufferId> copies_;
-  std::vector<int64_t> hot_before_;        // how many of the first n steps are hot
+  std::vector<int64_t> hot_before_;  // how many of the first n steps are hot
 };
 
 }  // namespace
