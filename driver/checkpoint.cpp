@@ -103,14 +103,6 @@ std::optional<size_t> end_of(std::string_view bytes) {
 
 }  // namespace
 
-uint64_t checkpoint_name(std::string_view initializer) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  for (const char byte : initializer) {
-    hash = (hash ^ static_cast<unsigned char>(byte)) * UINT64_C(0x100000001b3);
-  }
-  return hash;
-}
-
 Checkpoint parse_checkpoint(std::string_view bytes) {
   check_frame(bytes);
   const std::optional<size_t> end = end_of(bytes);

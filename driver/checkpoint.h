@@ -9,9 +9,6 @@
 
 namespace backcast {
 
-/// FNV-1a, 64 bits: how checkpoints name variables.
-uint64_t checkpoint_name(std::string_view initializer);
-
 /// Part of an initializer, or all of it (axis -1), or something that training added.
 struct CheckpointVariable {
   uint64_t name = 0;

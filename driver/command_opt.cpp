@@ -64,12 +64,7 @@ int run(Options& o) {
   }
   TargetInfo target = resolve_target(o.target);
   for (const std::string& pass : split_passes(o.passes)) {
-    if (is_asked_pass(pass)) {
-      if (state.lowered) throw CompileError(fmt::format("pass {} needs graph IR", pass));
-      state.module = run_asked_pass(state.module, pass);
-    } else {
-      run_pass(state, pass, target, library_name("", o.file));
-    }
+    run_pass(state, pass, target, library_name("", o.file));
     state.check(pass);
     if (o.print_after == pass || o.print_after == "all") {
       fmt::print("// after {}\n{}", pass, state.text());

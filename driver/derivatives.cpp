@@ -89,12 +89,7 @@ Function flat_call(const Module& module, const std::string& called, const std::s
                    const std::vector<std::string>& names) {
   const Function& function = module.function(called);
   Builder builder(module, name);
-  std::vector<ValueId> arguments;
-  for (ValueId param : function.params) {
-    const Node& node = function.node(param);
-    builder.set_loc(node.loc);
-    arguments.push_back(builder.parameter(parameter_name(node), node.type));
-  }
+  const std::vector<ValueId> arguments = copy_parameters(builder, function);
   builder.set_loc({name, "", Origin::made});
   const ValueId nested = builder.emit(ops::call, arguments, CallAttrs{{called}});
   std::vector<ValueId> tensors;

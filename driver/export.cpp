@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/library/abi.h"
 #include "driver/checkpoint.h"
 #include "driver/compiler.h"
 #include "frontend/onnx_proto.h"
@@ -90,7 +91,7 @@ std::string export_model(const std::string& model_path, const std::string& check
   const OnnxModel model = parse_model_proto(bytes);
   std::map<uint64_t, const OnnxTensor*> initializers;
   for (const OnnxTensor& tensor : model.graph.initializers) {
-    initializers[checkpoint_name(tensor.name)] = &tensor;
+    initializers[name_hash(tensor.name)] = &tensor;
   }
   std::map<std::string, Literal> values;
   for (const CheckpointVariable& variable : checkpoint.variables) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "backend/library/abi.h"
 #include "driver/npy.h"
 #include "ir/graph/error.h"
 
@@ -35,13 +36,6 @@ namespace {
 
 constexpr int64_t kProjections = 16;
 
-/// FNV-1a, the seed of a named stream.
-uint64_t stream(const std::string& name) {
-  uint64_t seed = 0xCBF29CE484222325u;
-  for (const char byte : name) seed = (seed ^ static_cast<unsigned char>(byte)) * 0x100000001B3u;
-  return seed;
-}
-
 double norm_of(const Literal& tensor) {
   double sum = 0;
   for (int64_t i = 0; i < tensor.element_count(); ++i) {
@@ -61,7 +55,7 @@ double distance_between(const Literal& a, const Literal& b) {
 
 /// The sum of the elements with the signs of projection k.
 double project(const std::string& name, int64_t k, const Literal& tensor) {
-  const uint64_t seed = stream(fmt::format("{}#{}", name, k));
+  const uint64_t seed = name_hash(fmt::format("{}#{}", name, k));
   double sum = 0;
   for (int64_t i = 0; i < tensor.element_count(); ++i) {
     const bool negative = random_bits(seed, static_cast<uint64_t>(i)) >> 63 != 0;
@@ -154,7 +148,7 @@ GradientReport check_against_differences(const LossFunctionUnderTest& function,
       std::vector<double> direction(count);
       double along = 0, length = 0;
       for (size_t i = 0; i < count; ++i) {
-        direction[i] = random_uniform(stream(names[p]) + k, i);
+        direction[i] = random_uniform(name_hash(names[p]) + k, i);
         along += direction[i] * gradient.as_double(static_cast<int64_t>(i));
         length += direction[i] * direction[i];
       }

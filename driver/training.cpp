@@ -161,7 +161,7 @@ TrainingModels training_models(const std::string& path, const ImportOptions& opt
   const ImportedModel trained = import_model(path, training);
   TrainingModels models;
   models.inference = alone.module;
-  models.inference_batch = import_model(path, batch).module;
+  models.inference_batch = request.batch > 0 ? import_model(path, batch).module : alone.module;
   models.training = trained.module;
   models.parameters = trained.parameter_names;
   models.statistics = trained.updated_statistics;

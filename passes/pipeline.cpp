@@ -10,6 +10,7 @@
 #include "ir/graph/verifier.h"
 #include "ir/loop/text.h"
 #include "ir/loop/verifier.h"
+#include "passes/asked_passes.h"
 #include "passes/graph/assign_layout.h"
 #include "passes/graph/fold_scale.h"
 #include "passes/graph/inline_calls.h"
@@ -113,6 +114,11 @@ void run_pass(PipelineResult& reached, std::string_view name, const TargetInfo& 
     throw CompileError(lowered ? fmt::format("pass {} needs loop IR: run lower first", name)
                                : fmt::format("pass {} needs graph IR", name));
   };
+  if (is_asked_pass(name)) {
+    need(false);
+    reached.module = run_asked_pass(reached.module, std::string(name));
+    return;
+  }
   for (const GraphPass& pass : graph_passes()) {
     if (pass.name != name) continue;
     need(false);

@@ -52,8 +52,9 @@ const std::vector<LoopPass>& loop_passes();
 /// The names of all passes in that order, `lower` among them.
 std::vector<std::string> pass_names();
 
-/// Runs the pass of that name on what is there; `lower` calls the program `program_name`.
-/// CompileError for a name that does not exist and for a pass that needs the other kind of IR.
+/// Runs the pass of that name, or of those that take arguments (asked_passes.h), on what is there;
+/// `lower` calls the program `program_name`. CompileError for a name that does not exist and for a
+/// pass that needs the other kind of IR.
 void run_pass(PipelineResult& reached, std::string_view name, const TargetInfo& target,
               const std::string& program_name);
 

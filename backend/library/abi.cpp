@@ -118,27 +118,21 @@ std::vector<SizeField> size_fields(const loop::Program& program, Identifiers& na
   return fields;
 }
 
-int64_t calls_of(const std::vector<loop::Step>& steps, const std::string& kernel) {
-  int64_t count = 0;
-  for (const loop::Step& step : steps) {
-    count += step.kind == loop::StepKind::call && step.kernel == kernel;
-    count += calls_of(step.body, kernel) + calls_of(step.otherwise, kernel);
+/// How many steps call each kernel.
+using CallCounts = std::map<std::string, int64_t>;
+void count_calls(const std::vector<loop::Step>& steps, CallCounts& counts) {
+  for (const loop::Step* step : loop::flat_steps(steps)) {
+    if (step->kind == loop::StepKind::call) ++counts[step->kernel];
   }
-  return count;
-}
-
-bool is_shared(const loop::Program& program, const std::string& kernel) {
-  int64_t count = 0;
-  for (const loop::EntryPoint& entry : program.entries) count += calls_of(entry.steps, kernel);
-  return count > 1;
 }
 
 /// The nodes a step computes, each once: its own where it names them, else those of its kernel.
-std::string step_name(const loop::Program& program, const loop::Step& step) {
+std::string step_name(const loop::Program& program, const loop::Step& step,
+                      const CallCounts& calls) {
   std::string name = step.loc.node;
   const auto kernel = program.kernels.find(step.kernel);
   if (step.kind == loop::StepKind::call && kernel != program.kernels.end() &&
-      name.find('+') == std::string::npos && !is_shared(program, step.kernel)) {
+      name.find('+') == std::string::npos && calls.at(step.kernel) == 1) {
     std::vector<std::string> nodes;
     for (const Loc& loc : kernel->second.locs) {
       if (loc.node.empty()) continue;
@@ -232,6 +226,8 @@ Abi abi_of(const loop::Program& program) {
   BC_CHECK(program.states().empty() || program.state_bytes > 0, "the state of {} was not planned",
            program.name);
   abi.state = state_of(program);
+  CallCounts calls;
+  for (const loop::EntryPoint& entry : program.entries) count_calls(entry.steps, calls);
   int32_t number = 0;
   for (const loop::EntryPoint& entry : program.entries) {
     EntryAbi result;
@@ -254,7 +250,7 @@ Abi abi_of(const loop::Program& program) {
           {Check::Kind::count_zero, Status::state, 0, program.buffer(entry.required_count).offset});
     }
     for (const loop::Step* step : loop::flat_steps(entry.steps)) {
-      result.steps.push_back({number++, step_name(program, *step)});
+      result.steps.push_back({number++, step_name(program, *step, calls)});
     }
     abi.entries.push_back(std::move(result));
   }

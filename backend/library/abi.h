@@ -168,6 +168,9 @@ struct Abi {
   std::vector<StateFunction> functions;  // of the state, in the header's order
 };
 
+/// FNV-1a, 64 bits: how checkpoints name a variable.
+uint64_t name_hash(std::string_view name);
+
 /// What a library keeps between calls; `bytes` is 0 when the program has no state buffers.
 StateAbi state_of(const loop::Program& program);
 

@@ -13,14 +13,6 @@ bool is_all_zero(const Literal& value) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-uint64_t name_hash(std::string_view name) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  for (const char byte : name) {
-    hash = (hash ^ static_cast<unsigned char>(byte)) * UINT64_C(0x100000001b3);
-  }
-  return hash;
-}
-
 /// 16·kind + bytes; kinds: 0 bool, 1 unsigned, 2 signed, 3 float, 4 bfloat.
 uint8_t checkpoint_element(ElementType element) {
   int kind = 1;
@@ -71,6 +63,14 @@ void add_variable(const loop::Program& program, loop::BufferId id, StateAbi& sta
 }
 
 }  // namespace
+
+uint64_t name_hash(std::string_view name) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  for (const char byte : name) {
+    hash = (hash ^ static_cast<unsigned char>(byte)) * UINT64_C(0x100000001b3);
+  }
+  return hash;
+}
 
 StateAbi state_of(const loop::Program& program) {
   StateAbi state;

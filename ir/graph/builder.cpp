@@ -90,13 +90,21 @@ Function Builder::finish(ValueId result, std::vector<std::string> result_names) 
   return std::move(function_);
 }
 
+std::vector<ValueId> copy_parameters(Builder& builder, const Function& function) {
+  std::vector<ValueId> copies;
+  copies.reserve(function.params.size());
+  for (const ValueId param : function.params) {
+    const Node& node = function.node(param);
+    builder.set_loc(node.loc);
+    copies.push_back(builder.parameter(parameter_name(node), node.type));
+  }
+  return copies;
+}
+
 Rewriter::Rewriter(const Module& module, const Function& from)
     : from_(from), builder_(module, from.name), now_(from.nodes.size()) {
-  for (const ValueId param : from.params) {
-    const Node& node = from.node(param);
-    builder_.set_loc(node.loc);
-    map(param, builder_.parameter(parameter_name(node), node.type));
-  }
+  const std::vector<ValueId> copies = copy_parameters(builder_, from);
+  for (size_t i = 0; i < copies.size(); ++i) map(from.params[i], copies[i]);
   builder_.set_loc({});
 }
 

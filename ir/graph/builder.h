@@ -39,6 +39,9 @@ class Builder {
   Loc loc_;
 };
 
+/// Gives the builder parameters like those of `function` (name, type, location), in order.
+std::vector<ValueId> copy_parameters(Builder& builder, const Function& function);
+
 /// Copies `function` node by node through a mapping old id → new id. The parameters are copied and
 /// mapped from the start; `from` must outlive the rewriter.
 class Rewriter {

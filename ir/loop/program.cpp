@@ -36,6 +36,12 @@ BufferId Program::owner(BufferId id) const {
   return id;
 }
 
+void Program::update_view_classes() {
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    buffers[i].kind = buffer(owner(static_cast<BufferId>(i))).kind;
+  }
+}
+
 std::vector<BufferId> Program::states() const {
   std::vector<BufferId> ids;
   for (size_t i = 0; i < buffers.size(); ++i) {

@@ -103,6 +103,8 @@ struct Program {
   int64_t storage_bytes(BufferId id) const;
   /// Follows views: the buffer that owns the storage.
   BufferId owner(BufferId id) const;
+  /// Makes every view of its owner's class, after a pass has given storage another one.
+  void update_view_classes();
   /// The state buffers that own storage, in the order of the state: parameters, statistics, the
   /// rest, each in the order of `buffers`. Empty: the program has no state.
   std::vector<BufferId> states() const;

@@ -11,6 +11,16 @@ namespace backcast::loop {
 std::set<BufferId> written_buffers(const Program& program, const Step& step);
 /// The owners of what a step reads (or updates), its body included.
 std::set<BufferId> read_buffers(const Program& program, const Step& step);
+/// Calls f(id) for every buffer that a step names, those of nested steps included. The step is
+/// const or not, and so are the ids.
+template <class AnyStep, class F>
+void for_each_buffer(AnyStep& step, const F& f) {
+  for (auto& id : step.buffers) {
+    if (id >= 0) f(id);
+  }
+  for (auto& inner : step.body) for_each_buffer(inner, f);
+  for (auto& inner : step.otherwise) for_each_buffer(inner, f);
+}
 /// Whether the entry point writes a state buffer.
 bool writes_state(const Program& program, const EntryPoint& entry);
 

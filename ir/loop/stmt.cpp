@@ -142,4 +142,10 @@ Expr flat_index(const Dims& shape, const std::vector<Expr>& indices) {
   return sum;
 }
 
+const Definition* only_definition(const Kernel& kernel) {
+  const StmtNode* body = kernel.body.get();
+  while (body->kind == StmtKind::block && body->body.size() == 1) body = body->body[0].get();
+  return body->kind == StmtKind::define ? body->definition.get() : nullptr;
+}
+
 }  // namespace backcast::loop

@@ -128,6 +128,9 @@ struct MathFunction {
   MathFunction widen(int32_t lanes) const;
 };
 
+/// The compute definition that is all of a kernel; null when its body is anything else.
+const Definition* only_definition(const Kernel& kernel);
+
 /// A dimension as an index expression; symbols become variables.
 Expr expr_of(const Dim& dim);
 /// Row-major flat index of an element.

@@ -30,16 +30,6 @@ std::string parameter_wish(const Function& function, std::string wish) {
   return wish;
 }
 
-std::vector<ValueId> copy_parameters(Builder& builder, const Function& function) {
-  std::vector<ValueId> arguments;
-  for (ValueId param : function.params) {
-    const Node& node = function.node(param);
-    builder.set_loc(node.loc);
-    arguments.push_back(builder.parameter(parameter_name(node), node.type));
-  }
-  return arguments;
-}
-
 /// Writes functions into a module of its own copy; keeps track of what it made.
 class Differentiation : public GradientServices {
  public:

@@ -45,12 +45,7 @@ namespace {
 
 Function inline_function(const Module& module, const Function& function) {
   Builder builder(module, function.name);
-  std::vector<ValueId> arguments;
-  for (ValueId id : function.params) {
-    const Node& node = function.node(id);
-    builder.set_loc(node.loc);
-    arguments.push_back(builder.parameter(node.attrs.as<ParameterAttrs>().name, node.type));
-  }
+  const std::vector<ValueId> arguments = copy_parameters(builder, function);
   ValueId value = inline_into(builder, module, function, arguments, nullptr, 0);
   return builder.finish(value, function.result_names);
 }

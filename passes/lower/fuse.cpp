@@ -162,17 +162,13 @@ class Fusion {
   std::optional<Unit> make_unit(const Step& step) const {
     if (step.kind != loop::StepKind::call) return std::nullopt;
     const Kernel& kernel = program_.kernels.at(step.kernel);
-    const loop::StmtNode* body = kernel.body.get();
-    while (body->kind == loop::StmtKind::block && body->body.size() == 1)
-      body = body->body[0].get();
-    if (body->kind != loop::StmtKind::define || body->definition->outputs.size() != 1) {
-      return std::nullopt;
-    }
+    const Definition* definition = loop::only_definition(kernel);
+    if (definition == nullptr || definition->outputs.size() != 1) return std::nullopt;
     std::map<std::string, std::string> names;
     for (size_t i = 0; i < kernel.buffers.size(); ++i) {
       names[kernel.buffers[i].name] = buffer_name(step.buffers[i]);
     }
-    return Unit{rename(*body->definition, names), kernel.locs, kernel.sizes, kernel.macs};
+    return Unit{rename(*definition, names), kernel.locs, kernel.sizes, kernel.macs};
   }
 
   /// The unit that writes the value an access reads and the access's indices in terms of the

@@ -378,7 +378,7 @@ class Lowering : public LoweringHost {
       Buffer& moved = program_.buffers[static_cast<size_t>(owner)];
       moved.view_of = output;
       moved.view_offset = 0;
-      set_class_of_views();
+      program_.update_view_classes();
     } else {
       steps().push_back(copy_step(id, output, value.loc));
     }
@@ -392,14 +392,6 @@ class Lowering : public LoweringHost {
         add_buffer(value.name, {value.element, value.shape}, BufferClass::arena, value.loc);
     steps().push_back(copy_step(id, copy, value.loc));
     return copy;
-  }
-
-  /// A view is of its owner's class.
-  void set_class_of_views() {
-    for (size_t i = 0; i < program_.buffers.size(); ++i) {
-      BufferId owner = program_.owner(static_cast<BufferId>(i));
-      program_.buffers[i].kind = program_.buffer(owner).kind;
-    }
   }
 
   const Module& module_;

@@ -47,10 +47,7 @@ class Placement {
       }
       if (!inner_writes_.empty()) visit(entry.steps, false);
     }
-    for (size_t i = 0; i < result_.buffers.size(); ++i) {
-      const BufferId owner = result_.owner(static_cast<BufferId>(i));
-      result_.buffers[i].kind = result_.buffer(owner).kind;
-    }
+    result_.update_view_classes();
     return std::move(result_);
   }
 

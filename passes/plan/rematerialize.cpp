@@ -1,7 +1,6 @@
 #include "passes/plan/rematerialize.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -57,18 +56,10 @@ class Entry {
   std::vector<Step>& steps() { return program_.entries[index_].steps; }
   const Buffer& buffer(BufferId id) const { return program_.buffer(id); }
 
-  static void for_each_id(Step& step, const std::function<void(BufferId&)>& f) {
-    for (BufferId& id : step.buffers) {
-      if (id >= 0) f(id);
-    }
-    for (Step& inner : step.body) for_each_id(inner, f);
-    for (Step& inner : step.otherwise) for_each_id(inner, f);
-  }
-
   void analyse() {
     uses_.assign(program_.buffers.size(), {});
     for (size_t s = 0; s < steps().size(); ++s) {
-      for_each_id(steps()[s], [&](BufferId& id) {
+      loop::for_each_buffer(steps()[s], [&](BufferId& id) {
         std::vector<size_t>& uses = uses_[static_cast<size_t>(program_.owner(id))];
         if (uses.empty() || uses.back() != s) uses.push_back(s);
       });
@@ -107,12 +98,9 @@ class Entry {
       written += param.mode == AccessMode::write;
       if (param.mode == AccessMode::update) return false;
     }
-    const loop::StmtNode* body = kernel.body.get();
-    while (body->kind == loop::StmtKind::block && body->body.size() == 1) {
-      body = body->body[0].get();
-    }
-    return written == 1 && body->kind == loop::StmtKind::define &&
-           body->definition->accumulators.empty() && cost(*body->definition).total() <= kMostCost;
+    const loop::Definition* definition = loop::only_definition(kernel);
+    return written == 1 && definition != nullptr && definition->accumulators.empty() &&
+           cost(*definition).total() <= kMostCost;
   }
 
   std::optional<Choice> choose(BufferId value) const {
@@ -181,7 +169,7 @@ class Entry {
       if (id == choice.value) id = copy;
     }
     for (size_t s = choice.use; s < steps().size(); ++s) {
-      for_each_id(steps()[s], [&](BufferId& id) {
+      loop::for_each_buffer(steps()[s], [&](BufferId& id) {
         if (program_.owner(id) == choice.value) id = renamed(id, again);
       });
     }

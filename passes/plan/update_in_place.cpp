@@ -4,6 +4,8 @@
 #include <queue>
 #include <set>
 
+#include "ir/loop/step_access.h"
+
 namespace backcast {
 namespace {
 
@@ -19,28 +21,13 @@ struct Accesses {
   std::set<BufferId> reads, writes;
 };
 
-void collect(const Program& program, const Step& step, Accesses& accesses) {
-  for (size_t i = 0; i < step.buffers.size(); ++i) {
-    if (step.buffers[i] < 0) continue;
-    const BufferId owner = program.owner(step.buffers[i]);
-    AccessMode mode = AccessMode::read;
-    if (step.kind == StepKind::call) mode = program.kernels.at(step.kernel).buffers[i].mode;
-    if (step.kind == StepKind::copy && i == 1) mode = AccessMode::write;
-    if (mode != AccessMode::write) accesses.reads.insert(owner);
-    if (mode != AccessMode::read) accesses.writes.insert(owner);
-  }
-  for (const Step& inner : step.body) collect(program, inner, accesses);
-  for (const Step& inner : step.otherwise) collect(program, inner, accesses);
-}
-
 /// One entry point: its steps, who must precede whom, and the updates found legal so far.
 class InPlace {
  public:
   InPlace(Program& program, size_t entry) : program_(program), entry_(entry) {
     for (const Step& step : steps()) {
-      Accesses accesses;
-      collect(program_, step, accesses);
-      accesses_.push_back(std::move(accesses));
+      accesses_.push_back(
+          {loop::read_buffers(program_, step), loop::written_buffers(program_, step)});
     }
     successors_.resize(steps().size());
     dropped_.assign(steps().size(), false);
@@ -206,12 +193,7 @@ loop::Program update_in_place(const loop::Program& program) {
     if (result.states().empty()) break;
     InPlace(result, entry).run();
   }
-  for (loop::Buffer& buffer : result.buffers) {
-    if (buffer.view_of >= 0) {
-      buffer.kind =
-          result.buffer(result.owner(static_cast<BufferId>(&buffer - result.buffers.data()))).kind;
-    }
-  }
+  result.update_view_classes();
   return result;
 }
 

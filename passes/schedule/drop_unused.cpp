@@ -1,21 +1,12 @@
 #include "passes/schedule/drop_unused.h"
 
+#include "ir/loop/step_access.h"
+
 namespace backcast {
 namespace {
 
 using loop::BufferClass;
 using loop::BufferId;
-
-/// Calls f(id) for every buffer that the steps name, those of nested steps included. `Steps` is
-/// const or not, and so are the ids.
-template <class Steps, class F>
-void for_each_id(Steps& steps, const F& f) {
-  for (auto& step : steps) {
-    for (auto& id : step.buffers) f(id);
-    for_each_id(step.body, f);
-    for_each_id(step.otherwise, f);
-  }
-}
 
 /// One flag per buffer. A view keeps what it is a part of.
 std::vector<char> used_buffers(const loop::Program& program) {
@@ -30,7 +21,9 @@ std::vector<char> used_buffers(const loop::Program& program) {
     const bool passing = buffer.kind == BufferClass::constant || buffer.kind == BufferClass::arena;
     if (!passing && buffer.view_of < 0) use(static_cast<BufferId>(i));
   }
-  for (const loop::EntryPoint& entry : program.entries) for_each_id(entry.steps, use);
+  for (const loop::EntryPoint& entry : program.entries) {
+    for (const loop::Step& step : entry.steps) loop::for_each_buffer(step, use);
+  }
   return used;
 }
 
@@ -44,7 +37,9 @@ class Renumbering {
   void apply(loop::EntryPoint& entry) const {
     for (BufferId& id : entry.inputs) id = of(id);
     for (BufferId& id : entry.outputs) id = of(id);
-    for_each_id(entry.steps, [this](BufferId& id) { id = of(id); });
+    for (loop::Step& step : entry.steps) {
+      loop::for_each_buffer(step, [this](BufferId& id) { id = of(id); });
+    }
     std::map<BufferId, loop::ValueRange> ranges;
     for (const auto& [id, range] : entry.ranges) ranges.emplace(of(id), range);
     entry.ranges = std::move(ranges);

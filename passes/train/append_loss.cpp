@@ -87,12 +87,7 @@ LossFunction append_loss(const Module& module, const Function& function, size_t 
   const std::optional<LossTarget> wanted = target_of(spec, function.type(prediction).tensor());
   result.loss = fresh_name(taken, "loss");
   Builder builder(module, "loss");
-  std::vector<ValueId> arguments;
-  for (ValueId param : function.params) {
-    const Node& node = function.node(param);
-    builder.set_loc(node.loc);
-    arguments.push_back(builder.parameter(parameter_name(node), node.type));
-  }
+  std::vector<ValueId> arguments = copy_parameters(builder, function);
   std::optional<Val> target;
   if (wanted) {
     result.target = fresh_name(taken, "target");

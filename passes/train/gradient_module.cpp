@@ -14,12 +14,7 @@ namespace {
 /// (loss, gradients…) of an adjoint that gives ((loss, …), (gradients…)).
 Function flat_gradient(const Module& module, const Function& adjoint, size_t parameters) {
   Builder builder(module, "main");
-  std::vector<ValueId> arguments;
-  for (ValueId param : adjoint.params) {
-    const Node& node = adjoint.node(param);
-    builder.set_loc(node.loc);
-    arguments.push_back(builder.parameter(parameter_name(node), node.type));
-  }
+  const std::vector<ValueId> arguments = copy_parameters(builder, adjoint);
   builder.set_loc({"gradient", "", Origin::made});
   const ValueId both = builder.emit(ops::call, arguments, CallAttrs{{adjoint.name}});
   const ValueId results = builder.emit(ops::get, {both}, GetAttrs{0});

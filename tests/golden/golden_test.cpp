@@ -16,7 +16,6 @@
 #include "ir/graph/verifier.h"
 #include "ir/loop/text.h"
 #include "ir/loop/verifier.h"
-#include "passes/asked_passes.h"
 #include "passes/pipeline.h"
 
 namespace backcast {
@@ -99,12 +98,7 @@ std::string run(const Case& c) {
     text = state.settle("parse");
     for (const std::string& pass : c.passes) {
       if (pass == "parse") continue;
-      if (is_asked_pass(pass)) {
-        if (state.lowered) throw CompileError(fmt::format("pass {} needs graph IR", pass));
-        state.module = run_asked_pass(state.module, pass);
-      } else {
-        run_pass(state, pass, *target, "golden");
-      }
+      run_pass(state, pass, *target, "golden");
       text = state.settle(pass);
     }
   } catch (const CompileError& error) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
+
 #include "backend/llvm/jit.h"
 #include "driver/device.h"
 #include "passes/graph/differentiate.h"
@@ -78,6 +80,17 @@ std::vector<std::vector<CaseResult>> run_device_batch(const std::vector<const No
     }
   }
   return results;
+}
+
+std::map<std::string, std::string> read_case_list(const std::string& path) {
+  std::map<std::string, std::string> result;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    size_t space = line.find(' ');
+    result[line.substr(0, space)] = space == std::string::npos ? "" : line.substr(space + 1);
+  }
+  return result;
 }
 
 }  // namespace backcast

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,5 +37,8 @@ CaseResult run_llvm(const NodeCase& node_case, const DataSet& set);
 std::vector<std::vector<CaseResult>> run_c_batch(const std::vector<const NodeCase*>& cases);
 /// The same as one image for a device.
 std::vector<std::vector<CaseResult>> run_device_batch(const std::vector<const NodeCase*>& cases);
+
+/// A list of cases, `name reason` a line; `#` starts a comment.
+std::map<std::string, std::string> read_case_list(const std::string& path);
 
 }  // namespace backcast

@@ -54,17 +54,6 @@ Options parse(int argc, char** argv) {
   return o;
 }
 
-std::map<std::string, std::string> read_expected(const std::string& path) {
-  std::map<std::string, std::string> result;
-  std::ifstream in(path);
-  for (std::string line; std::getline(in, line);) {
-    if (line.empty() || line[0] == '#') continue;
-    size_t space = line.find(' ');
-    result[line.substr(0, space)] = space == std::string::npos ? "" : line.substr(space + 1);
-  }
-  return result;
-}
-
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 class Report {
@@ -153,7 +142,7 @@ int run(const Options& o) {
     fmt::print("no folder of node cases: set BACKCAST_ONNX_NODES\n");
     return 77;
   }
-  std::map<std::string, std::string> expected = read_expected(o.expected);
+  std::map<std::string, std::string> expected = read_case_list(o.expected);
   Report report(o, expected);
   bool evaluator = o.mode == "evaluator", llvm = o.mode == "llvm";
   TargetInfo target;

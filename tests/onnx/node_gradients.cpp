@@ -256,17 +256,6 @@ Options parse(int argc, char** argv) {
   return o;
 }
 
-std::map<std::string, std::string> read_list(const std::string& path) {
-  std::map<std::string, std::string> list;
-  std::ifstream in(path);
-  for (std::string line; std::getline(in, line);) {
-    if (line.empty() || line[0] == '#') continue;
-    const size_t space = line.find(' ');
-    list[line.substr(0, space)] = space == std::string::npos ? "" : line.substr(space + 1);
-  }
-  return list;
-}
-
 enum class Outcome { compared, nothing_to_do, not_imported, failed };
 
 Outcome judge(const fs::path& folder, bool compiled, std::string& error) {
@@ -297,7 +286,7 @@ int run(const Options& o) {
     fmt::print("no folder of node cases: set BACKCAST_ONNX_NODES\n");
     return 77;
   }
-  const std::map<std::string, std::string> listed = read_list(o.expected);
+  const std::map<std::string, std::string> listed = read_case_list(o.expected);
   std::map<std::string, std::string> failures;
   std::map<Outcome, int> counts;
   int unexpected = 0, number = 0;

@@ -18,7 +18,6 @@
 #include "ir/loop/interpreter.h"
 #include "ir/loop/text.h"
 #include "ir/loop/verifier.h"
-#include "passes/asked_passes.h"
 #include "passes/pipeline.h"
 
 namespace backcast {
@@ -122,11 +121,7 @@ std::string check(PipelineResult state, const std::vector<std::string>& passes,
   std::vector<Literal> before = results(state, inputs);
   for (const std::string& pass : passes) {
     if (pass == "parse") continue;
-    if (is_asked_pass(pass)) {
-      state.module = run_asked_pass(state.module, pass);
-    } else {
-      run_pass(state, pass, target, "model");
-    }
+    run_pass(state, pass, target, "model");
     verify(state, pass);
     wrong = round_trip(state);
     if (!wrong.empty()) return fmt::format("after {}: {}", pass, wrong);
