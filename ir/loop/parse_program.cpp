@@ -347,6 +347,7 @@ class ProgramParser {
         step.buffers.push_back(buffer_id());
     }
     if (in_.accept("sizes")) step.sizes = in_.dimensions("(", ")");
+    if (in_.accept("grain")) step.grain = in_.integer();
     if (in_.accept("loc")) step.loc = in_.loc();
     return step;
   }

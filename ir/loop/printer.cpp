@@ -227,6 +227,7 @@ std::string steps_text(const Program& program, const std::vector<Step>& steps, i
                 indentation(indent) + "}";
     }
     if (!step.sizes.empty()) text += " sizes(" + dims_text(step.sizes) + ")";
+    if (step.grain != 0) text += fmt::format(" grain {}", step.grain);
     const bool is_nest = step.kind == StepKind::loop || step.kind == StepKind::branch;
     text += (is_nest ? "" : loc_text(step.loc)) + "\n";
   }

@@ -42,6 +42,8 @@ using BufferId = int32_t;
 
 enum class StepKind : uint8_t { call, copy, loop, branch, check_finite };
 /// call: kernel(buffers…, sizes…). copy: buffers[1] ← buffers[0], whole.
+///   With a `grain`, its last two sizes, 0 and n, are a range of iterations that may be cut into
+///   pieces of at least so many, done in any order and at the same time.
 /// loop: `symbol` counts 0 … count-1 (`reverse`: down) around `body`; buffers are {trips (i64
 ///   scalar) or -1, condition (bool scalar) or -1}: trips bounds the count further, and the
 ///   condition is read before every trip and ends the loop when false. Reversed, it counts from the
@@ -54,6 +56,7 @@ struct Step {
   std::string kernel;
   std::vector<BufferId> buffers;  // call: one per BufferParam
   std::vector<Dim> sizes;         // one per Kernel::sizes
+  int64_t grain = 0;              // call: fewest iterations of a piece; 0: one piece
   Loc loc;
   std::string symbol;  // loop
   Dim count;

@@ -194,6 +194,10 @@ class ProgramChecker {
       fail(fmt::format("{} with {} buffers and {} sizes for {} and {}", where, step.buffers.size(),
                        step.sizes.size(), kernel.buffers.size(), kernel.sizes.size()));
     }
+    if (step.grain < 0) fail(where + ": a negative grain");
+    if (step.grain > 0 && (step.sizes.size() < 2 || step.sizes.end()[-2] != Dim(0))) {
+      fail(where + ": a grain without a range of iterations, which starts at 0");
+    }
     std::map<std::string, Dim> sizes;
     for (size_t i = 0; i < step.sizes.size(); ++i) sizes[kernel.sizes[i]] = step.sizes[i];
     for (size_t i = 0; i < step.buffers.size(); ++i) {

@@ -40,6 +40,8 @@ struct TargetInfo {
   int fma_units = 1;
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 0;
+  /// Operations (a multiply-accumulate of one lane is one) that are worth a thread; 0: one thread.
+  int64_t parallel_grain = 0;
   int unroll_budget = 512;  // statements a fully unrolled register tile may take
 
   // Running under test

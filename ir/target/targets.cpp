@@ -97,6 +97,7 @@ TargetInfo linux_user(const char* name, const char* gnu, const char* qemu) {
   t.float_registers = 32;
   t.has_fma = true;
   t.prefers_fma = true;
+  t.parallel_grain = 1 << 16;
   return t;
 }
 
@@ -197,6 +198,7 @@ TargetInfo x86_64(const char* name, const char* summary, int vector_bits, int re
   t.float_registers = registers;
   t.integer_registers = 15;
   t.has_fma = t.prefers_fma = t.has_rounding = fma;
+  t.parallel_grain = 1 << 18;
   t.fma_latency = 4;
   t.fma_units = 2;
   t.l2_bytes = fma ? 512 << 10 : 256 << 10;
