@@ -130,8 +130,8 @@ ELEMENT_BYTES = {"f64": 8, "i64": 8, "u64": 8, "f32": 4, "i32": 4, "u32": 4, "f1
                  "i16": 2, "u16": 2, "i8": 1, "u8": 1, "bool": 1}
 
 
-def read_tensors(header, prefix, kind):
-    body = re.search(r"typedef struct %s_run_%s \{(.*?)\}" % (prefix, kind), header, re.S)
+def read_tensors(header, prefix, kind, function="run"):
+    body = re.search(r"typedef struct %s_%s_%s \{(.*?)\}" % (prefix, function, kind), header, re.S)
     tensors = []
     for line in body.group(1).splitlines():
         found = re.match(r"\s*(?:const )?(\w+) \*(\w+);\s*/\* (\w+)\[([\d,]*)\](.*)\*/", line)
@@ -144,15 +144,16 @@ def read_tensors(header, prefix, kind):
     return tensors
 
 
-def compile_model(program, model, folder, prefix, emit="lib", target="native"):
+def compile_model(program, model, folder, prefix, emit="lib", target="native", options=(),
+                  function="run"):
     """Runs `backcast compile` into a fresh folder and reads what it wrote."""
     shutil.rmtree(folder, ignore_errors=True)
     run_tool([program, "compile", model, "-o", folder, "--name", prefix, "--emit", emit,
-              "--target", target])
+              "--target", target, *options])
     header = (folder / f"{prefix}.h").read_text()
     report = json.loads((folder / f"{prefix}.report.json").read_text())
-    return Library(folder, prefix, read_tensors(header, prefix, "inputs"),
-                   read_tensors(header, prefix, "outputs"), report)
+    return Library(folder, prefix, read_tensors(header, prefix, "inputs", function),
+                   read_tensors(header, prefix, "outputs", function), report)
 
 
 def c_flags(source):

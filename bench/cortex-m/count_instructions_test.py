@@ -2,9 +2,11 @@
 """Tests the instruction counter on programs whose counts are known by construction.
 
 The begin and end marker, and the calls of them, are moved through the last bytes of a 1 kB page and
-the first of the next, where translation blocks end: every position must count the same.
+the first of the next, where translation blocks end: every position must count the same. A second
+program holds a sequence whose modelled cycles are written beside each instruction.
 """
 
+import collections
 import importlib.machinery
 import importlib.util
 import pathlib
@@ -62,9 +64,94 @@ harness_count_end:
   bx lr
 """
 REGION = 2 + 3 * 100
+REGION_CYCLES = 2 + 100 * 2 + 99 * 3 + 1
 # Outside: movs; per region both calls, both returns, subs, bne; ldr, movs. The bkpt ends the guest
 # as part of its own instruction and may or may not be counted.
 TOTAL = 1 + 3 * (REGION + 6) + 2
+
+
+# Modelled cycles: what the manual says of each instruction where it stands.
+SEQUENCE = [
+    ("vldr s0, [r4]", 2, "fp-load"), ("vldr s1, [r4, #4]", 2, "fp-load"),
+    ("vldr d1, [r4]", 3, "fp-load"),
+    ("vmul.f32 s4, s0, s1", 1, "fp-multiply"),
+    ("vadd.f32 s5, s5, s4", 1 + 1, "fp-other"),      # waits for the product
+    ("vmul.f32 s6, s0, s1", 1, "fp-multiply"), ("vmul.f32 s7, s0, s1", 1, "fp-multiply"),
+    ("vadd.f32 s5, s5, s6", 1, "fp-other"), ("vsub.f32 s8, s7, s0", 1, "fp-other"),
+    ("vfma.f32 s9, s0, s1", 3, "fp-fma"), ("vmla.f32 s9, s0, s1", 3, "fp-fma"),  # addend: no wait
+    ("vfms.f32 s10, s9, s1", 3 + 1, "fp-fma"),       # factor: waits
+    ("vstr s10, [r4, #8]", 2 + 1, "fp-store"), ("vstr d1, [r4, #8]", 3, "fp-store"),
+    ("vdiv.f32 s11, s0, s1", 14, "fp-divide"), ("vsqrt.f32 s12, s11", 14 + 1, "fp-divide"),
+    ("vcvt.s32.f32 s13, s12", 1 + 1, "fp-other"), ("vcmp.f32 s13, #0", 1 + 1, "fp-other"),
+    ("vneg.f32 s14, s13", 1, "fp-other"), ("vmov r0, s14", 1, "fp-other"),  # a move: no wait
+    ("vldmia r4, {s16-s19}", 5, "multiple"), ("ldmia r4, {r0-r2}", 4, "multiple"),
+    ("ldrd r0, r1, [r4]", 3, "multiple"), ("push {r0-r3}", 5, "multiple"),
+    ("pop {r0-r3}", 5, "multiple"), ("nop", 1, "integer"),
+    ("ldr r5, [r4, #12]", 2, "load"), ("ldr r6, [r4, #4]", 1, "load"),
+    ("ldr.w r7, [r4, #16]", 1, "load"), ("ldr r7, [r7]", 2, "load"),  # waits for its address
+    ("str r7, [r4, #12]", 1, "store"), ("ldrh r6, [r4, #4]", 1, "load"),
+    ("nop", 1, "integer"), ("ldrb.w r6, [r4, r0]", 2, "load"), ("str.w r6, [r4, r0]", 2, "store"),
+    ("mul r0, r0, r1", 1, "integer"), ("smlal r0, r1, r2, r3", 1, "integer"),
+    ("udiv r0, r0, r1", 7, "integer"), ("add.w r0, r0, #3", 1, "integer"),
+    ("movs r5, #10\n1:\n  subs r5, r5, #1\n  bne 1b", 1 + 10 + 9 * 3 + 1, "integer " * 11 + "branch " * 10),
+    ("b 2f\n  nop\n2:", 3, "branch"), ("cbz r4, 3f\n  nop\n3:", 1 + 1, "branch integer"),
+    ("bl 4f\n  b 5f\n4:\n  bx lr\n5:", 3 + 3 + 3, "branch " * 3)]
+SEQUENCE_PROGRAM = """
+  .syntax unified
+  .cpu cortex-m4
+  .fpu fpv4-sp-d16
+  .thumb
+  .section .text
+  .word 0x20010000, reset + 1
+  .thumb_func
+  .global reset
+reset:
+  ldr r0, =0xE000ED88
+  mov.w r1, #0xF00000
+  str r1, [r0]
+  ldr r4, =0x20000100
+  movs r0, #0
+  str r4, [r4, #16]
+  bl harness_count_begin
+  {sequence}
+  bl harness_count_end
+  ldr r1, =exit_block
+  movs r0, #0x20
+  bkpt 0xab
+  .ltorg
+  .align 2
+exit_block:
+  .word 0x20026, 0
+  .thumb_func
+  .global harness_count_begin
+harness_count_begin:
+  bx lr
+  .thumb_func
+  .global harness_count_end
+harness_count_end:
+  bx lr
+"""
+
+
+def run(text, plugin, folder):
+    source, elf = pathlib.Path(folder) / "program.S", pathlib.Path(folder) / "program.elf"
+    source.write_text(text)
+    subprocess.run(["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-nostdlib",
+                    "-Wl,-Ttext=0", "-Wl,--entry=reset", "-Wl,-z,max-page-size=4096",
+                    str(source), "-o", str(elf)], check=True, timeout=60)
+    return COUNTER.count(elf, plugin, limit=60)
+
+
+def test_sequence(plugin, folder):
+    text = "\n  ".join(text for text, _, _ in SEQUENCE)
+    regions = run(SEQUENCE_PROGRAM.format(sequence=text), plugin, folder).regions
+    cycles = sum(cycles for _, cycles, _ in SEQUENCE)
+    classes = collections.Counter(" ".join(kinds for _, _, kinds in SEQUENCE).split())
+    if (len(regions) == 1 and regions[0].cycles == cycles
+            and collections.Counter(regions[0].classes) == classes):
+        return 0
+    print(f"sequence: {regions}; expected {cycles} cycles, {dict(classes)}", file=sys.stderr)
+    return 1
 
 
 def main():
@@ -77,18 +164,17 @@ def main():
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         plugin = COUNTER.build_plugin(folder)
+        failures += test_sequence(plugin, folder)
         for caller, begin, end in positions:
-            source, elf = pathlib.Path(folder) / "program.S", pathlib.Path(folder) / "program.elf"
-            source.write_text(PROGRAM.format(caller=caller, begin=begin, end=end))
-            subprocess.run(["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-nostdlib",
-                            "-Wl,-Ttext=0", "-Wl,--entry=reset", "-Wl,-z,max-page-size=4096",
-                            str(source), "-o", str(elf)], check=True, timeout=60)
-            status, total, regions = COUNTER.count(elf, plugin, limit=60)
-            if status != 0 or regions != [REGION] * 3 or total not in (TOTAL, TOTAL + 1):
+            found = run(PROGRAM.format(caller=caller, begin=begin, end=end), plugin, folder)
+            counts = [(region.instructions, region.cycles) for region in found.regions]
+            if (found.status != 0 or counts != [(REGION, REGION_CYCLES)] * 3
+                    or found.total.instructions not in (TOTAL, TOTAL + 1)):
                 failures += 1
-                print(f"caller {caller:#x}, begin {begin:#x}, end {end:#x}: exit {status}, "
-                      f"{regions}, total {total}; expected {REGION}, {TOTAL}", file=sys.stderr)
-    print(f"{len(positions)} positions, {failures} failures")
+                print(f"caller {caller:#x}, begin {begin:#x}, end {end:#x}: {counts}, "
+                      f"total {found.total.instructions}; expected {REGION} instructions, "
+                      f"{REGION_CYCLES} cycles, {TOTAL} in all", file=sys.stderr)
+    print(f"{len(SEQUENCE)} instructions, {len(positions)} positions, {failures} failures")
     return 1 if failures else 0
 
 
