@@ -14,12 +14,28 @@ using loop::Axis;
 using loop::Expr;
 using loop::Scalar;
 
+namespace {
+
+// Products wait in registers until an instruction stands between each and its addition.
+constexpr int64_t kWaitingProducts = 4;
+// Multiply-accumulates per iteration of an inner loop; more where the loop is in the way of every
+// instruction.
+constexpr int64_t kBody = 16, kBodySeparate = 48;
+
+}  // namespace
+
 /// Registers of the kind that holds this scalar type.
 int Chooser::registers() const {
   if (lanes_ > 1) return target_.vector_registers;
   if (loop::is_float(scalar_) && target_.vector_bits > 0) return target_.vector_registers;
   if (loop::is_float(scalar_) && target_.float_registers > 0) return target_.float_registers;
   return std::max(target_.integer_registers - 6, 4);  // addresses and counters take the others
+}
+
+/// Scalars in order whose fused multiply-add is slower than a multiplication and an addition.
+bool Chooser::multiplies_separately() const {
+  return target_.vector_bits == 0 && target_.float_registers > 0 && loop::is_float(scalar_) &&
+         !(target_.has_fma && target_.prefers_fma);
 }
 
 /// Cycles of one reduction step of a tile (of `chains` steps in chains of their own); a huge figure
@@ -37,11 +53,12 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     held += with_vector && !with_tile ? vectors * jam : 1;
   }
   bool fused = target_.has_fma && target_.prefers_fma;
-  if (accumulators + held + (fused ? 0 : 1) > registers()) return 1e30;
+  int64_t products = fused ? 0 : multiplies_separately() ? kWaitingProducts : 1;
+  if (accumulators + held + products > registers()) return 1e30;
   double arithmetic = static_cast<double>(accumulators) * (fused ? 1 : 2);
   if (target_.vector_bits == 0) {
     // In order, one instruction at a time; three more for the loop.
-    double memory = 1.5 * static_cast<double>(loads);
+    double memory = (multiplies_separately() ? 2.0 : 1.5) * static_cast<double>(loads);
     return arithmetic + memory + 3.0;
   }
   double memory = static_cast<double>(loads * chains) / 2;
@@ -166,7 +183,8 @@ void Chooser::choose_sizes() {
   if (!schedule_.vector_axis.empty()) schedule_.vector_segments = vector_segments(best_vectors);
   if (!schedule_.tile_axis.empty()) schedule_.tile_segments = tile_segments(best_tile);
   int64_t body = best_tile * best_vectors * steps;
-  if (steps == 1) schedule_.reduce_unroll = std::clamp<int64_t>(16 / body, 1, 4);
+  int64_t aim = multiplies_separately() ? kBodySeparate : kBody;
+  if (steps == 1) schedule_.reduce_unroll = std::clamp<int64_t>(aim / body, 1, 4);
 }
 
 // ---- comparing ways to fill vectors -------------------------------------------------------------
