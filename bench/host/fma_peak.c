@@ -52,7 +52,7 @@ __attribute__((noinline)) static void run_round(float factor) {
 }
 
 int main(void) {
-  printf("ready %d\n", kChains * kRepeats * kLanes);
+  printf("ready {\"round_macs\": %d}\n", kChains * kRepeats * kLanes);
   fflush(stdout);
   char line[64];
   while (fgets(line, sizeof line, stdin) != NULL) {

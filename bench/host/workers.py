@@ -1,11 +1,16 @@
 """Worker processes of the host benchmarks: builds them, starts them pinned, takes their times."""
 
+import contextlib
+import json
 import os
 import pathlib
+import re
+import signal
 import subprocess
-import sys
+import threading
 
 import common
+import environments
 
 HOST = pathlib.Path(__file__).resolve().parent
 
@@ -56,9 +61,8 @@ def build_peak(folder, width=None):
     return program
 
 
-def pin(process, core):
-    """To one core and, where that is allowed, ahead of every ordinary program on it."""
-    os.sched_setaffinity(process, {core})
+def take_priority(process):
+    """Ahead of every ordinary program on the core, where that is allowed."""
     try:
         os.sched_setscheduler(process, os.SCHED_FIFO, os.sched_param(1))
     except PermissionError:
@@ -66,33 +70,78 @@ def pin(process, core):
 
 
 class Worker:
-    """A process that sleeps until it is told to run a batch."""
+    """A process on one core that sleeps until it is told to run a batch.
 
-    def __init__(self, command, core):
-        self.process = subprocess.Popen([str(word) for word in command], text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        pin(self.process.pid, core)
-        answer = self.process.stdout.readline().split()
-        if not answer or answer[0] != "ready":
-            raise RuntimeError(f"{command[0]} ended with status {self.process.wait()}")
-        self.round_macs = int(answer[1]) if len(answer) > 1 else None
-        self.batch = 1
+    RuntimeError when it ends or does not answer in time; it is ended then. `log` is a file for what
+    it says on standard error.
+    """
+
+    def __init__(self, command, core, start_limit=600, answer_limit=120, log=None):
+        self.answer_limit, self.log, self.batch = answer_limit, log, 1
+        with open(log or os.devnull, "w") as errors:
+            self.process = subprocess.Popen(
+                [str(word) for word in command], text=True, stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=errors if log else None, start_new_session=True,
+                env=environments.variables(),
+                preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+        try:
+            word = ""
+            while word != "ready":  # libraries may say something before
+                word, _, facts = self.read(start_limit).strip().partition(" ")
+        except RuntimeError:
+            self.close()
+            raise
+        self.facts = json.loads(facts or "{}")
+        take_priority(self.process.pid)
+
+    def kill(self):
+        """With whatever it has started, a compiler for instance."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+    def read(self, limit):
+        """A line, within `limit` seconds."""
+        expired = threading.Event()
+        alarm = threading.Timer(limit, lambda: (expired.set(), self.kill()))
+        alarm.start()
+        answer = self.process.stdout.readline()
+        alarm.cancel()
+        if answer:
+            return answer
+        if expired.is_set():
+            raise RuntimeError(f"no answer within {limit} s")
+        raise RuntimeError(f"the worker ended with status {self.process.wait()}{self.last_words()}")
+
+    def last_words(self):
+        """The last line of the log that looks like an error's."""
+        if self.log is None:
+            return ""
+        lines = [line.strip() for line in open(self.log, errors="replace") if line.strip()]
+        errors = [line for line in lines if re.match(r"\w*(\.\w+)*(Error|Exception)\b|error:", line)]
+        return f": {(errors or lines)[-1][:200]}" if lines else ""
+
+    def close(self):
+        """Ends the process, by force if it does not end by itself."""
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self.process.wait()
+        self.process.stdout.close()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.process.stdin.close()
-        self.process.wait(timeout=30)
-        self.process.stdout.close()
+        self.close()
 
     def ask(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if not answer:
-            raise RuntimeError(f"a worker ended with status {self.process.wait()}")
-        return answer
+        with contextlib.suppress(BrokenPipeError):  # reading finds out why
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        return self.read(self.answer_limit)
 
     def time(self, count=None):
         """(wall, processor) seconds per call over a batch."""
@@ -109,13 +158,10 @@ class Worker:
                 break
             count *= 4
         self.batch = max(1, round(seconds / max(each, 1e-9)))
+        self.seconds_per_turn = each * (self.batch + self.batch // 8 + 1)  # with untimed calls
 
     def profile(self, count):
         """Nanoseconds per kernel, a list per call."""
         rows = [self.ask(f"profile {count}")]
         rows += [self.process.stdout.readline() for _ in range(count - 1)]
         return [[int(word) for word in row.split()] for row in rows]
-
-
-def ort_command(model, inputs, outputs):
-    return [sys.executable, HOST / "ort_worker.py", model, inputs, outputs]

@@ -69,6 +69,14 @@ def perceptron(folder):
     g.save(folder)
 
 
+def trainable_mlp(folder):
+    """784-128-10 as a network to train: any batch."""
+    g = GraphBuilder("trainable_mlp", 5, ["N", 784], ["N", 10])
+    x = g.node("Relu", "relu1", [g.dense("fc1", "input", 784, 128)])
+    g.dense("fc2", x, 128, 10, "output")
+    g.save(folder)
+
+
 def resnet18(folder):
     """ResNet-18 at 224x224 (He et al., 2016), BatchNormalization kept as nodes."""
     g = GraphBuilder("resnet18", 2, [1, 3, 224, 224], [1, 1000])
@@ -142,7 +150,8 @@ def nodes_10000(folder):
     g.save(folder)
 
 
-MODELS = {f.__name__: f for f in (perceptron, resnet18, matmul_100mb, nodes_10000)}
+MODELS = {f.__name__: f
+          for f in (perceptron, trainable_mlp, resnet18, matmul_100mb, nodes_10000)}
 
 
 def main():

@@ -1,0 +1,94 @@
+"""Memory: arena and state beside the planner's bound, flash, and what the peers take.
+
+A generator's heap is the sum of what its function allocates; a peer's resident memory is what its
+process grew by from loading the model to the end of the first runs, taken from the last results of
+the areas host and training.
+"""
+
+import common
+import goals
+import networks
+import store
+from areas import training
+from tables import DASH, Table, number
+
+NAME = "memory"
+TITLE = "memory"
+CASES = [f"{name}:{batch}" for name in training.ROWS for batch in training.BATCHES]
+
+
+def sizes(report):
+    return {key: report[key] for key in ("arena_bytes", "arena_bound", "weight_bytes", "code_bytes",
+                                         "stack_bytes")} | {
+        "state_bytes": report.get("state_bytes", 0)}
+
+
+def inference(program, name):
+    library = common.compile_model(program, networks.path_of(name), common.OUT / "memory" / name,
+                                   "m")
+    return {"kind": "inference", **sizes(library.report)}
+
+
+def train(program, case, optimizer):
+    network, batch = case.split(":")
+    report = training.compile_library(program, network, int(batch), optimizer,
+                                      common.OUT / "memory" / case.replace(":", "-"))
+    return {"kind": "training", **sizes(report)}
+
+
+def run(program, options, kept):
+    for name in options.chosen(networks.ROWS):
+        kept.attempt(name, lambda name=name: inference(program, name))
+    for case in options.chosen(CASES):
+        kept.attempt(case, lambda case=case: train(program, case, options.optimizer))
+
+
+def wrong(row):
+    return []
+
+
+def resident(area, name, key):
+    """{peer: bytes} of the last results of another area."""
+    row = ((store.read(area) or {"rows": {}})["rows"]).get(name, {})
+    if key is None:
+        return {side: values["resident_bytes"] for side, values in row.get("sides", {}).items()
+                if "resident_bytes" in values}
+    return row.get(key, {})
+
+
+def bytes_cell(value):
+    return DASH if not value else f"{value:,}"
+
+
+def table(content, kind, title, peers, others):
+    rows = []
+    for name, row in content["rows"].items():
+        if row["kind"] != kind:
+            continue
+        planned = row["arena_bytes"] + row["state_bytes"]
+        bound = row["arena_bound"] + row["state_bytes"]
+        found = others(name)
+        ratio = planned / bound if bound else 1.0
+        cells = [name, f"{row['arena_bytes']:,}", f"{row['arena_bound']:,}"]
+        cells += [f"{row['state_bytes']:,}"] if kind == "training" else []
+        cells += [number(ratio, 3), *goals.verdict(NAME, name, "planned / bound", ratio),
+                  f"{row['weight_bytes'] + row['code_bytes']:,}", f"{row['stack_bytes']:,}"]
+        if kind == "training":
+            cells += [f"{planned:,}", *goals.verdict(NAME, name, "training bytes", planned)]
+        rows.append(cells + [bytes_cell(found.get(peer)) for peer in peers])
+    header = ["model", "arena", "bound"] + (["state"] if kind == "training" else []) + \
+        ["planned / bound", "goal", "", "flash", "stack"]
+    header += ["state + arena", "goal", ""] if kind == "training" else []
+    return Table(title, header + [f"{peer}, resident" for peer in peers], rows)
+
+
+def tables(content):
+    inferring, learning = ("ORT", "PyTorch eager", "IREE", "TVM"), tuple(training.PEERS)
+    return [table(content, "inference", "Inference, bytes", inferring,
+                  lambda name: resident("host", name, None)),
+            table(content, "training", "Training, bytes", learning,
+                  lambda name: resident("training", name, "resident_bytes"))]
+
+
+def bars(content):
+    return None

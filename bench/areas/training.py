@@ -1,0 +1,222 @@
+"""The training step: forward, loss, backward and update, beside PyTorch's and ONNX Runtime's.
+
+A case is NETWORK:BATCH; networks are those of tests/training and `mlp`. "evaluate" is the library's
+evaluate() on the same batch (inference mode and loss). "forward" is a forward pass in training mode:
+the step of a library that trains the last bias only. Its other weights are constants, so what it
+rearranges, it rearranged when compiled.
+"""
+
+import json
+import re
+import shutil
+import sys
+
+import common
+import environments
+import goals
+import rounds
+import workers
+from rounds import Side, quantiles, ratios
+from tables import DASH, Table, explain, median, number
+
+NAME = "training"
+TITLE = "the training step"
+MODELS = common.ROOT / "tests/training/models"
+ROWS = ["mlp", "ad", "kws", "ic", "vww", "enc"]
+BATCHES = (1, 8)
+OURS = ("forward", "evaluate", "train_step")
+PEERS = {"PyTorch eager": ("torch", "torch_train_worker.py", ["eager"]),
+         "PyTorch compiled": ("torch", "torch_train_worker.py", ["compiled"]),
+         "ORT training": ("ort-training", "ort_train_worker.py", [])}
+
+
+def all_cases():
+    return [f"{name}:{batch}" for name in ROWS for batch in BATCHES]
+
+
+def model_of(network):
+    """The ONNX file in training mode, batch `N`."""
+    if network != "mlp":
+        return MODELS / f"{network}.onnx"
+    path = common.OUT / "models/trainable_mlp.onnx"
+    if not path.exists():
+        common.run_tool([sys.executable, common.BENCH / "models/make_models.py", path.parent,
+                         path.stem])
+    return path
+
+
+def loss_of(network):
+    return "mse" if network == "ad" else "cross-entropy"
+
+
+def fields(header, struct):
+    """(field, bytes, is float) of a generated struct."""
+    body = re.search(r"typedef struct %s \{(.*?)\}" % struct, header, re.S).group(1)
+    found = re.findall(r"(\w+) \*(\w+);\s*/\* (\w+)\[([\d,]*)\]", body)
+    result = []
+    for _, name, element, shape in found:
+        size = common.ELEMENT_BYTES[element]
+        for extent in filter(None, shape.split(",")):
+            size *= int(extent)
+        result.append((name, size, element == "f32"))
+    return result
+
+
+def write_glue(folder, function):
+    """glue.h for worker.c: one function of a training library, on a state of its own."""
+    header = (folder / "net.h").read_text()
+    tensors = {kind: fields(header, f"net_{function}_{kind}") for kind in ("inputs", "outputs")}
+    lines = ['#include "net.h"', f"#define GLUE_INPUTS {len(tensors['inputs'])}",
+             f"#define GLUE_OUTPUTS {len(tensors['outputs'])}",
+             "#define GLUE_ARENA_BYTES NET_ARENA_BYTES", "#define GLUE_ARENA_ALIGN NET_ARENA_ALIGN"]
+    for kind, rows in tensors.items():
+        sizes = ", ".join(str(size) for _, size, _ in rows)
+        lines.append(f"static const size_t glue_{kind[:-1]}_bytes[] = {{{sizes}}};")
+    lines += ["static _Alignas(NET_STATE_ALIGN) unsigned char glue_state[NET_STATE_BYTES];",
+              "static bc_status glue_call(void *const *i, void *const *o, void *arena,",
+              "                           const bc_context *context) {", "  static int ready;",
+              "  if (!ready) ready = net_init(glue_state, sizeof glue_state, 1) == BC_OK;",
+              f"  net_{function}_inputs in;", f"  net_{function}_outputs out;"]
+    lines += [f"  in.{name} = i[{k}];" for k, (name, _, _) in enumerate(tensors["inputs"])]
+    lines += [f"  out.{name} = {f'o[{k}]' if name == 'loss' else 'NULL'};"
+              for k, (name, _, _) in enumerate(tensors["outputs"])]
+    lines += [f"  return net_{function}(glue_state, &in, &out, arena, NET_ARENA_BYTES, context);",
+              "}", ""]
+    (folder / "glue.h").write_text("\n".join(lines))
+    import numpy as np
+    generator = np.random.default_rng(1)
+    with open(folder / f"{function}.inputs", "wb") as stream:
+        for _, size, is_float in tensors["inputs"]:
+            data = generator.uniform(-1, 1, size // 4).astype("f4") if is_float else \
+                np.zeros(size, "u1")
+            stream.write(data.tobytes())
+
+
+def compile_library(program, network, batch, optimizer, folder, options=()):
+    """The report of a library made in `folder`."""
+    shutil.rmtree(folder, ignore_errors=True)
+    common.run_tool([program, "compile", model_of(network), "--train", "--batch", batch,
+                     "--loss", loss_of(network), "--optimizer", optimizer, "--name", "net",
+                     "-o", folder, *options])
+    return json.loads((folder / "net.report.json").read_text())
+
+
+def side_of(name, folder, function):
+    """A process that runs one function of a library."""
+    write_glue(folder, function)
+    worker = folder / f"worker_{function}"
+    common.run_tool(["cc", "-std=gnu11", "-O2", "-I", folder, workers.HOST / "worker.c",
+                     folder / "libnet.a", "-o", worker])
+    return Side(name, [worker, folder / f"{function}.inputs", folder / f"{function}.outputs"])
+
+
+def build(program, network, batch, optimizer):
+    """Our sides, the report and the folder."""
+    folder = common.OUT / "train" / f"{network}-{batch}-{optimizer}"
+    report = compile_library(program, network, batch, optimizer, folder)
+    vectors = [state["name"] for state in report["state"]
+               if state["role"] == "parameter" and "," not in state["type"]]
+    # The report's names are those of the header: each underscore may stand for another character.
+    last = f"^{vectors[-1].replace('_', '.')}$"
+    frozen = folder.with_name(folder.name + "-frozen")
+    compile_library(program, network, batch, optimizer, frozen, ["--trainable", last])
+    sides = [side_of("forward", frozen, "train_step")]
+    return sides + [side_of(name, folder, name) for name in ("evaluate", "train_step")], \
+        report, folder
+
+
+def peer_sides(network, batch, folder, options):
+    sides = []
+    for name, (environment, worker, words) in PEERS.items():
+        if not options.wants(name):
+            continue
+        try:
+            python = environments.python_of(environment)
+            sides.append(Side(name, [python, common.BENCH / "peers" / worker, network, batch,
+                                     loss_of(network), options.optimizer, model_of(network),
+                                     folder, *words]))
+        except environments.Unavailable as error:
+            sides.append(Side(name, absent=str(error)))
+    return sides
+
+
+def measure(program, case, options):
+    """One row: times, ratios and bytes."""
+    network, batch = case.split(":")
+    ours, report, folder = build(program, network, int(batch), options.optimizer)
+    peers = peer_sides(network, int(batch), folder, options)
+    done = rounds.run(ours + peers, options.plan(NAME), folder)
+    times = done["times"]
+    for function in OURS:
+        if function not in times:
+            raise RuntimeError(f"{function} could not be measured: {'; '.join(done['notes'])}")
+    step = times["train_step"]
+    row = {"us": {name: quantiles([t * 1e6 for t in values if t is not None])
+                  for name, values in times.items()},
+           "step_over": {name: ratios(step, values) for name, values in times.items()},
+           "over_step": {name: ratios(values, step) for name, values in times.items()},
+           "absent": {side.name: side.absent for side in peers if side.absent},
+           "resident_bytes": {name: facts["resident_bytes"]
+                              for name, facts in done["facts"].items()
+                              if "resident_bytes" in facts},
+           "versions": {name: facts["version"] for name, facts in done["facts"].items()
+                        if "version" in facts},
+           "state_bytes": report["state_bytes"], "arena_bytes": report["arena_bytes"],
+           "arena_bound": report["arena_bound"], "disturbed": done["disturbed"],
+           "optimizer": options.optimizer, "notes": done["notes"]}
+    return row
+
+
+def run(program, options, kept):
+    """Measures every case that is not in the store yet."""
+    for case in options.chosen(all_cases()):
+        kept.attempt(case, lambda case=case: measure(program, case, options))
+
+
+def best_peer(row):
+    """(name, peer / ours) of the fastest peer, or None."""
+    found = [(ratio["median"], name) for name, ratio in row["over_step"].items()
+             if name in PEERS and ratio]
+    return min(found)[::-1] if found else None
+
+
+def wrong(row):
+    """Training has its own tests: nothing is compared here."""
+    return []
+
+
+def tables(content):
+    rows, absent = [], []
+    for case, row in content["rows"].items():
+        network, batch = case.split(":")
+        best = best_peer(row)
+        cells = []
+        for peer in PEERS:
+            if peer in row["over_step"]:
+                cells.append(f"{median(row['us'][peer])} "
+                             f"({row['over_step'][peer]['median']:.2f})")
+            else:
+                cells.append(DASH)
+                absent.append((case, peer, row["absent"].get(peer, "failed or not asked for")))
+        planned = row["state_bytes"] + row["arena_bytes"]
+        bound = row["state_bytes"] + row["arena_bound"]
+        rows.append([network, batch, median(row["us"]["train_step"]),
+                     median(row["step_over"]["forward"], 2),
+                     median(row["step_over"]["evaluate"], 2), *cells,
+                     number(best[1], 2) if best else DASH,
+                     *goals.verdict(NAME, case, "best peer / ours", best[1] if best else None),
+                     f"{planned:,}", f"{100 * (planned / bound - 1):.1f} %"])
+    versions = {name: version for row in content["rows"].values()
+                for name, version in row["versions"].items()}
+    optimizers = {row["optimizer"] for row in content["rows"].values()}
+    notes = explain(absent) + [f"- versions: {', '.join(f'{k} {v}' for k, v in versions.items())}",
+                               f"- optimizer: {', '.join(sorted(optimizers))}"]
+    return [Table("A step beside its peers, µs (peer / ours)",
+                  ["network", "batch", "step", "step / forward", "step / evaluate", *PEERS, "best peer / ours",
+                   "goal", "", "state + arena, bytes", "above the bound"], rows, notes)]
+
+
+def bars(content):
+    return "Training step: time / Backcast's", {
+        case: {peer: ratio["median"] for peer, ratio in row["over_step"].items() if peer in PEERS}
+        for case, row in content["rows"].items()}
