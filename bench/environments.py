@@ -85,7 +85,7 @@ def python_of(name):
 def variables():
     """The environment of every worker: one thread, and nothing kept outside build/."""
     threads = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TVM_NUM_THREADS",
-                                      "OPENBLAS_NUM_THREADS", "CPU_COUNT", "THREADS")}
+                                      "OPENBLAS_NUM_THREADS", "NUM_CPU_THREADS")}
     cache = common.OUT / "caches"
     return {**os.environ, **threads, "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
             "XDG_CACHE_HOME": str(cache), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
