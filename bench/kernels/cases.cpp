@@ -217,6 +217,7 @@ std::vector<Case> all_cases() {
     add_conv(cases, {"kws", b, 25, 5, 64, 64, 1, 1, 1, 1});
     add_conv(cases, {"kws", b, 25, 5, 64, 64, 3, 3, 1, 64});
   }
+  add_dense(cases, "gemm", 128, 128, 128);
   add_dense(cases, "encoder", 64, 128, 128);
   add_dense(cases, "encoder", 64, 128, 512);
   add_dense(cases, "encoder", 64, 512, 128);
