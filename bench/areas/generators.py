@@ -8,11 +8,12 @@ import common
 import workers
 from rounds import Side
 
-EMX = "emx, -O3 -ffast-math"
+EMX = "emx-onnx-cgen, -ffast-math"
 FLAGS = ["-std=gnu11", "-O3", "-ffast-math", "-march=native", "-w"]
 ELEMENT_BYTES = {"float": 4, "double": 8, "int64_t": 8, "int32_t": 4, "int8_t": 1, "uint8_t": 1,
                  "bool": 1}
-OPTIONAL_GLUE = """#include <stdbool.h>
+# What worker.c needs of a library: a status, and a context that is not used here.
+GLUE = """#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 typedef int32_t bc_status;
@@ -52,7 +53,7 @@ def write_glue(folder, library, source):
     declaration = re.search(r"^void model\((.*?)\) \{", text, re.M | re.S).group(1)
     types = [re.match(r"\s*(?:const )?(\w+)", part).group(1) for part in declaration.split(",")]
     count = len(library.inputs)
-    lines = [OPTIONAL_GLUE, f"#define GLUE_INPUTS {count}",
+    lines = [GLUE, f"#define GLUE_INPUTS {count}",
              f"#define GLUE_OUTPUTS {len(library.outputs)}"]
     for kind, tensors in (("input", library.inputs), ("output", library.outputs)):
         sizes = ", ".join(str(tensor.bytes) for tensor in tensors)
@@ -67,7 +68,8 @@ def write_glue(folder, library, source):
               "                           const bc_context *context) {",
               "  static int ready;", "  (void)arena, (void)context;"]
     if loads:
-        lines += [f'  if (!ready && !model_load("{folder / "model.bin"}")) return 1;']
+        weights = next(folder.glob("*.bin"))
+        lines += [f'  if (!ready && !model_load("{weights}")) return 1;']
     lines += ["  ready = 1;", f"  model({', '.join(arguments)});", "  return ready ? BC_OK : 1;",
               "}", ""]
     (folder / "glue.h").write_text("\n".join(lines))

@@ -25,8 +25,8 @@ ROWS = {
     "1×1, 64→64 of 25×5, batch 8": {
         role: f"conv {role} kws 64->64 1x1 of 25x5 s1 b8" for role in ("y", "dx", "dw")},
     "GEMM 128×128×128": {
-        "y": "dense y=x.W[o,i] square 128-128 b128", "dx": "dense dx square 128-128 b128",
-        "dw": "dense dw square 128-128 b128"},
+        "y": "dense y=x.W[o,i] gemm 128-128 b128", "dx": "dense dx gemm 128-128 b128",
+        "dw": "dense dw gemm 128-128 b128"},
     "dense 128→128, 64 rows": {
         "y": "dense y=x.W[o,i] encoder 128-128 b64", "dx": "dense dx encoder 128-128 b64",
         "dw": "dense dw encoder 128-128 b64"}}

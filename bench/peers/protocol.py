@@ -5,21 +5,26 @@ A worker prepares itself, prints "ready" with a JSON object of what is known abo
 """
 
 import json
+import pathlib
 import resource
 import sys
 import time
 
 import numpy as np
 
-started = time.perf_counter()
-resident_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def resident_bytes():
+    """What of this process is in memory now."""
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+started, resident_before = time.perf_counter(), resident_bytes()
 
 
 def imports_done():
     """Called after the peer's modules are loaded: memory and time are counted from here on."""
     global started, resident_before
-    started = time.perf_counter()
-    resident_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started, resident_before = time.perf_counter(), resident_bytes()
 
 
 def read_inputs(path, signature):
@@ -59,8 +64,7 @@ def write_outputs(path, arrays):
 def serve(step, **facts):
     """Runs `step` at command until standard input ends."""
     facts["prepared_seconds"] = time.perf_counter() - started
-    facts["resident_bytes"] = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-                                      - resident_before)
+    facts["resident_bytes"] = resident_bytes() - resident_before
     print("ready", json.dumps(facts), flush=True)
     clock, processor_clock = time.perf_counter_ns, time.process_time_ns
     for line in sys.stdin:
