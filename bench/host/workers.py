@@ -116,7 +116,8 @@ class Worker:
         """The last line of the log that looks like an error's."""
         if self.log is None:
             return ""
-        lines = [line.strip() for line in open(self.log, errors="replace") if line.strip()]
+        text = pathlib.Path(self.log).read_text(errors="replace")
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
         errors = [line for line in lines if re.match(r"\w*(\.\w+)*(Error|Exception)\b|error:", line)]
         return f": {(errors or lines)[-1][:200]}" if lines else ""
 

@@ -54,6 +54,7 @@ def main():
     network, batch, loss, optimizer, file, folder = sys.argv[1:7]
     if optimizer != "sgd":
         sys.exit("ONNX Runtime's SGD has no momentum")
+    onnxruntime.set_default_logger_severity(3)
     protocol.imports_done()
     batch, folder = int(batch), pathlib.Path(folder) / "ort-training"
     folder.mkdir(parents=True, exist_ok=True)
