@@ -6,6 +6,7 @@ of the area host: it includes compiling where the peer compiles, and for IREE se
 
 import os
 import subprocess
+import threading
 import time
 
 import common
@@ -17,7 +18,7 @@ from tables import Table, number
 NAME = "compile"
 TITLE = "compile time"
 ROWS = ["resnet18", "mobilenetv2"]
-LIMIT = 1800
+LIMIT = 1800  # seconds
 
 
 def measure(program, name, emit):
@@ -27,7 +28,10 @@ def measure(program, name, emit):
     process = subprocess.Popen([program, "compile", networks.path_of(name), "-o", folder, "--name",
                                 "m", "--emit", emit], stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    alarm = threading.Timer(LIMIT, process.kill)
+    alarm.start()
     _, status, used = os.wait4(process.pid, 0)
+    alarm.cancel()
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise RuntimeError(f"backcast ended with status {process.returncode}")
