@@ -25,6 +25,7 @@ Chooser::Chooser(const loop::Definition& definition, const loop::Kernel& kernel,
 
 Chooser::Plan Chooser::plan(VectorMode mode, const std::string& lane_axis) {
   schedule_ = {};
+  window_taps_ = window_step_ = 1;
   mode_ = mode;
   schedule_.lane_axis = lane_axis;
   for (Access& access : accesses_) access.packable = packable(access);
@@ -46,6 +47,7 @@ Chooser::Plan Chooser::plan(VectorMode mode, const std::string& lane_axis) {
       choose_tile_axis();
       choose_jam();
       choose_sizes();
+      if (mode == VectorMode::direct) choose_window();
     }
     choose_order();
     choose_packing();

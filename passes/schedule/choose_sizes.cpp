@@ -49,8 +49,9 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     bool with_vector = mentions(a.flat, schedule_.vector_axis);
     bool with_jam = !schedule_.jam_axis.empty() && mentions(a.flat, schedule_.jam_axis);
     int64_t jam = with_jam ? schedule_.jam : 1;
-    loads += (with_tile ? tile : 1) * (with_vector ? vectors : 1) * jam;
-    held += with_vector && !with_tile ? vectors * jam : 1;
+    int64_t rows = with_tile ? (tile - 1) * window_step_ + window_taps_ : window_taps_;
+    loads += rows * (with_vector ? vectors : 1) * jam;
+    held += with_vector && !with_tile ? vectors * jam * window_taps_ : 1;
   }
   bool fused = target_.has_fma && target_.prefers_fma;
   int64_t products = fused ? 0 : multiplies_separately() ? kWaitingProducts : 1;
@@ -61,11 +62,12 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     double memory = (multiplies_separately() ? 2.0 : 1.5) * static_cast<double>(loads);
     return arithmetic + memory + 3.0;
   }
-  double memory = static_cast<double>(loads * chains) / 2;
+  const double taps = static_cast<double>(window_taps_);
+  double memory = static_cast<double>(loads * chains) / (2 * taps);
   double units = static_cast<double>(accumulators) / target_.fma_units * (fused ? 1 : 2);
   // The loop and what does not overlap perfectly: felt by small tiles.
   constexpr double kSlack = 0.6;
-  return std::max({units, memory, static_cast<double>(target_.fma_latency)}) + kSlack;
+  return std::max({units, memory, static_cast<double>(target_.fma_latency)}) + kSlack / taps;
 }
 
 std::vector<VectorSegment> Chooser::vector_segments(int64_t vectors) const {

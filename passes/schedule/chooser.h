@@ -82,6 +82,8 @@ class Chooser {
   std::vector<TileSegment> symbolic_tiles(int64_t size) const;
   double total_cycles(int64_t size, int64_t vectors) const;
   void choose_sizes();
+  bool may_share_window(const loop::Axis& taps) const;
+  void choose_window();
   void choose_lane_sizes();
   double lane_cycles(int64_t tile, int64_t columns, int64_t chains) const;
   double far_operands() const;
@@ -104,6 +106,9 @@ class Chooser {
   bool is_reduction_ = false;
   VectorMode mode_ = VectorMode::direct;
   NestSchedule schedule_;
+  // Of the window along the tile whose taps are unrolled innermost: their number, and how many of
+  // them neighbours are apart.
+  int64_t window_taps_ = 1, window_step_ = 1;
 };
 
 }  // namespace backcast

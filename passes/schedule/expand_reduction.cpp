@@ -8,6 +8,7 @@
 #include "passes/schedule/affine.h"
 #include "passes/schedule/expansion.h"
 #include "passes/schedule/lanes.h"
+#include "passes/schedule/window.h"
 
 namespace backcast {
 
@@ -43,6 +44,8 @@ Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindi
   bool border =
       tile_segment_ && tile_segment_->border && guarded_with(schedule_.tile_axis, axis.name);
   if (border || schedule_.unrolled.count(axis.name)) {
+    int64_t window = tap_step(depth, axis);
+    if (window > 0) return window_updates(axis, window, bindings, reduce);
     std::vector<Stmt> parts;
     for (int64_t i = 0; i < *static_extent(axis); ++i) {
       Bindings inner = reduce;
@@ -212,6 +215,34 @@ Expr Expansion::remaining_guard(size_t acc, const Bindings& at_place, bool& neve
     left = left ? (left && condition) : condition;
   }
   return left;
+}
+
+/// How many taps neighbours in the tile are apart, where the schedule put them innermost; else 0.
+int64_t Expansion::tap_step(size_t depth, const Axis& axis) const {
+  bool chosen = depth + 1 == reduce_axes_.size() && !schedule_.reduce_order.empty() &&
+                schedule_.unrolled.count(axis.name);
+  if (!chosen || !tile_segment_ || schedule_.jam > 1) return 0;
+  return window_step(definition_, kernel_, schedule_.tile_axis, axis);
+}
+
+/// The taps of a window by the position they read, so that each value is loaded once and its
+/// register is free again at once. Every accumulator takes its taps in their order.
+Stmt Expansion::window_updates(const Axis& axis, int64_t step, const Bindings& bindings,
+                               const Bindings& reduce) {
+  std::vector<Stmt> body;
+  LetCache lets(body, [this](const std::string& base) { return fresh(base); });
+  const int64_t taps = *static_extent(axis);
+  for (int64_t position = 0; position <= (rows() - 1) * step + taps - 1; ++position) {
+    for (int64_t m = 0; m < rows(); ++m) {
+      int64_t tap = position - m * step;
+      if (tap < 0 || tap >= taps) continue;
+      Bindings place = at(bindings, m);
+      place.insert(reduce.begin(), reduce.end());
+      place[axis.name] = Expr(tap);
+      for (int64_t n = 0; n < vectors(); ++n) update({m, n}, vectorizer(n), place, lets, body);
+    }
+  }
+  return loop::block(body);
 }
 
 Stmt Expansion::updates(const Bindings& bindings, const Bindings& reduce) {

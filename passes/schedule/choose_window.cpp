@@ -1,0 +1,71 @@
+// The taps of a window along the tile as the innermost, unrolled loop: a value that several
+// elements of the tile read is then loaded once, and the register tile is bound by arithmetic, not
+// by loads.
+#include <algorithm>
+
+#include "passes/lower/definition_cost.h"
+#include "passes/schedule/affine.h"
+#include "passes/schedule/chooser.h"
+#include "passes/schedule/window.h"
+
+namespace backcast {
+
+using loop::Axis;
+using loop::Expr;
+
+int64_t window_step(const loop::Definition& definition, const loop::Kernel& kernel,
+                    const std::string& axis, const Axis& taps) {
+  const int64_t count = static_extent(taps).value_or(0);
+  int64_t step = 0;
+  bool fits = count > 1;
+  for_each_access(definition, [&](const loop::ExprNode& read, bool in_reduction) {
+    if (!in_reduction) return;
+    Expr flat = loop::flat_index(kernel.find(read.name)->shape, read.args);
+    std::optional<int64_t> along = coefficient(flat, axis), tap = coefficient(flat, taps.name);
+    fits = fits && along && tap;
+    if (!fits || *along == 0) return;
+    fits = *tap > 0 && *along > 0 && *along % *tap == 0 && *along / *tap < count;
+    fits = fits && (step == 0 || step == *along / *tap);
+    if (fits) step = *along / *tap;
+  });
+  return fits ? step : 0;
+}
+
+/// Only the tile's axis is guarded together with these taps.
+bool Chooser::may_share_window(const Axis& taps) const {
+  constexpr int64_t kLongest = 8;
+  if (extent(taps.name) > kLongest || definition_.reduce_axes.size() < 2) return false;
+  for (const Expr& part : conditions_) {
+    if (mentions(part, taps.name) && !mentions(part, schedule_.tile_axis)) return false;
+  }
+  return window_step(definition_, kernel_, schedule_.tile_axis, taps) > 0;
+}
+
+/// Sums over constants are regrouped here and nowhere else: the packed constant follows the order
+/// of the loops at no cost.
+void Chooser::choose_window() {
+  bool constants = std::any_of(accesses_.begin(), accesses_.end(),
+                               [](const Access& a) { return a.in_reduction && a.constant; });
+  if (!constants || general_ || lanes_ == 1 || schedule_.tile_axis.empty() || schedule_.jam > 1) {
+    return;
+  }
+  for (const Axis& taps : definition_.reduce_axes) {
+    if (!may_share_window(taps)) continue;
+    const NestSchedule plain = schedule_;
+    const double before = direct_cycles();
+    window_taps_ = extent(taps.name);
+    window_step_ = window_step(definition_, kernel_, schedule_.tile_axis, taps);
+    schedule_.reduce_order.clear();
+    for (const Axis& axis : definition_.reduce_axes) {
+      if (axis.name != taps.name) schedule_.reduce_order.push_back(axis.name);
+    }
+    schedule_.reduce_order.push_back(taps.name);
+    schedule_.unrolled = {taps.name};
+    choose_sizes();
+    if (direct_cycles() < before) return;
+    schedule_ = plain;
+    window_taps_ = window_step_ = 1;
+  }
+}
+
+}  // namespace backcast

@@ -1,0 +1,16 @@
+// Windows that slide along an axis: neighbouring elements read the same values at other taps.
+#pragma once
+
+#include <string>
+
+#include "ir/loop/stmt.h"
+
+namespace backcast {
+
+/// Taps of the reduction axis `taps` between neighbours on `axis`: element i reads at tap t + step
+/// what element i + 1 reads at tap t. 0 when no two elements read the same, or when operands do not
+/// agree.
+int64_t window_step(const loop::Definition& definition, const loop::Kernel& kernel,
+                    const std::string& axis, const loop::Axis& taps);
+
+}  // namespace backcast
