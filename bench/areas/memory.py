@@ -1,7 +1,7 @@
 """Memory: arena and state beside the planner's bound, flash, and what the peers take.
 
 A generator's heap is the sum of what its function allocates; a peer's resident memory is what its
-process grew by from loading the model to the end of the first runs, taken from the last results of
+process grew by from loading the model to the end of the first runs. Both are of the last runs of
 the areas host and training.
 """
 
@@ -9,11 +9,12 @@ import common
 import goals
 import networks
 import store
-from areas import training
+from areas import generators, training
 from tables import DASH, Table, number
 
 NAME = "memory"
 TITLE = "memory"
+HEAP = "emx-onnx-cgen, heap"
 CASES = [f"{name}:{batch}" for name in training.ROWS for batch in training.BATCHES]
 
 
@@ -56,8 +57,22 @@ def resident(area, name, key):
     return row.get(key, {})
 
 
+def of_peers(name):
+    """What the peers of the inference area take for a row."""
+    found = resident("host", name, None)
+    source = common.OUT / "host" / name / "emx/model.c"
+    if source.exists():
+        found[HEAP] = generators.heap_bytes(source)
+    return {f"{peer}, resident" if peer != HEAP else peer: size for peer, size in found.items()}
+
+
+def of_training_peers(name):
+    return {f"{peer}, resident": size
+            for peer, size in resident("training", name, "resident_bytes").items()}
+
+
 def bytes_cell(value):
-    return DASH if not value else f"{value:,}"
+    return DASH if value is None else f"{value:,}"
 
 
 def table(content, kind, title, peers, others):
@@ -79,15 +94,14 @@ def table(content, kind, title, peers, others):
     header = ["model", "arena", "bound"] + (["state"] if kind == "training" else []) + \
         ["planned / bound", "goal", "", "flash", "stack"]
     header += ["state + arena", "goal", ""] if kind == "training" else []
-    return Table(title, header + [f"{peer}, resident" for peer in peers], rows)
+    return Table(title, header + list(peers), rows)
 
 
 def tables(content):
-    inferring, learning = ("ORT", "PyTorch eager", "IREE", "TVM"), tuple(training.PEERS)
-    return [table(content, "inference", "Inference, bytes", inferring,
-                  lambda name: resident("host", name, None)),
-            table(content, "training", "Training, bytes", learning,
-                  lambda name: resident("training", name, "resident_bytes"))]
+    inferring = [f"{peer}, resident" for peer in ("ORT", "PyTorch eager", "IREE", "TVM")] + [HEAP]
+    learning = [f"{peer}, resident" for peer in training.PEERS]
+    return [table(content, "inference", "Inference, bytes", inferring, of_peers),
+            table(content, "training", "Training, bytes", learning, of_training_peers)]
 
 
 def bars(content):

@@ -1,9 +1,9 @@
 """The training step: forward, loss, backward and update, beside PyTorch's and ONNX Runtime's.
 
 A case is NETWORK:BATCH; networks are those of tests/training and `mlp`. "evaluate" is the library's
-evaluate() on the same batch (inference mode and loss). "forward" is a forward pass in training mode:
-the step of a library that trains the last bias only. Its other weights are constants, so what it
-rearranges, it rearranged when compiled.
+evaluate() on the same batch (inference mode and loss). "forward" is a forward pass in training
+mode: the step of a library that trains the last bias only. Its other weights are constants, so what
+it rearranges, it rearranged when compiled.
 """
 
 import json
@@ -212,8 +212,9 @@ def tables(content):
     notes = explain(absent) + [f"- versions: {', '.join(f'{k} {v}' for k, v in versions.items())}",
                                f"- optimizer: {', '.join(sorted(optimizers))}"]
     return [Table("A step beside its peers, µs (peer / ours)",
-                  ["network", "batch", "step", "step / forward", "step / evaluate", *PEERS, "best peer / ours",
-                   "goal", "", "state + arena, bytes", "above the bound"], rows, notes)]
+                  ["network", "batch", "step", "step / forward", "step / evaluate", *PEERS,
+                   "best peer / ours", "goal", "", "state + arena, bytes", "above the bound"],
+                  rows, notes)]
 
 
 def bars(content):

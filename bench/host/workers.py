@@ -118,7 +118,8 @@ class Worker:
             return ""
         text = pathlib.Path(self.log).read_text(errors="replace")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        errors = [line for line in lines if re.match(r"\w*(\.\w+)*(Error|Exception)\b|error:", line)]
+        errors = [line for line in lines
+                  if re.match(r"\w*(\.\w+)*(Error|Exception)\b|error:", line)]
         return f": {(errors or lines)[-1][:200]}" if lines else ""
 
     def close(self):
