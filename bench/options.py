@@ -31,7 +31,8 @@ class Options:
                             help="measure nothing: print the tables of the last results")
         parser.add_argument("--publish", action="store_true",
                             help="write the tables into bench/README.md, too")
-        parser.add_argument("--optimizer", choices=("sgd", "momentum"), default="sgd")
+        parser.add_argument("--optimizer", choices=("sgd", "momentum", "adam"),
+                            default="sgd")
         parser.add_argument("--compile-limit", type=common.positive, default=600,
                             metavar="SECONDS", help="for a C compiler on one file; default 600")
         parser.add_argument("--start-limit", type=common.positive, default=900, metavar="SECONDS",

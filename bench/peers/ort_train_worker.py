@@ -53,7 +53,7 @@ def freeze_statistics(graph):
 def main():
     network, batch, loss, optimizer, file, folder = sys.argv[1:7]
     if optimizer != "sgd":
-        sys.exit("ONNX Runtime's SGD has no momentum")
+        sys.exit("error: its optimizers are SGD without momentum and AdamW")
     onnxruntime.set_default_logger_severity(3)
     protocol.imports_done()
     batch, folder = int(batch), pathlib.Path(folder) / "ort-training"

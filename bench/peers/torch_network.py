@@ -171,8 +171,8 @@ class Network(torch.nn.Module):
                 self.nodes.append((apply, attributes, list(node.input), list(node.output)))
         self.constants = {name: t for name, t in values.items() if name not in varying}
 
-    def forward(self, arguments):
-        values = {**self.constants, **dict(zip(self.inputs, arguments))}
+    def forward(self, *arguments):
+        values = {**self.constants, **{name: arguments[i] for i, name in enumerate(self.inputs)}}
         for apply, attributes, inputs, outputs in self.nodes:
             values.update(zip(outputs, results_of(apply, attributes, inputs, values)))
         return tuple(values[name] for name in self.outputs)
@@ -186,5 +186,4 @@ def results_of(apply, attributes, inputs, values):
 def load(model, arguments):
     """The network of an ONNX file as a function of len(arguments) tensors."""
     with torch.no_grad():
-        network = Network(onnx.load(model).graph, arguments)
-        return torch.fx.symbolic_trace(network, {"arguments": [torch.fx.PH] * len(arguments)})
+        return torch.fx.symbolic_trace(Network(onnx.load(model).graph, arguments))

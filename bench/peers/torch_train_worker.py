@@ -38,8 +38,11 @@ def main():
     x = torch.rand(batch, *shape) * 2 - 1
     target = x if loss_name == "mse" else torch.zeros(batch, dtype=torch.long)
     loss_of = torch.nn.MSELoss() if loss_name == "mse" else torch.nn.CrossEntropyLoss()
-    momentum = 0.9 if optimizer_name == "momentum" else 0.0
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=momentum, fused=True)
+    if optimizer_name == "adam":
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.001, fused=True)
+    else:
+        momentum = 0.9 if optimizer_name == "momentum" else 0.0
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=momentum, fused=True)
 
     def forward():
         return loss_of(model(x), target)
