@@ -120,7 +120,9 @@ class Worker:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         errors = [line for line in lines
                   if re.match(r"\w*(\.\w+)*(Error|Exception)\b|error:", line)]
-        return f": {(errors or lines)[-1][:200]}" if lines else ""
+        last = (errors or lines or [""])[-1]
+        short = last if len(last) < 250 else f"{last[:60]} … {last[-180:]}"
+        return f": {short}" if short else ""
 
     def close(self):
         """Ends the process, by force if it does not end by itself."""

@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 
 import iree.compiler
 import iree.runtime as rt
@@ -28,10 +29,6 @@ VARIANTS = {
     "O3, channels last": [*FAST,
                           *preprocessing("iree-preprocessing-convert-conv-to-channels-last")],
     "O3, im2col": [*FAST, *preprocessing("iree-preprocessing-convert-conv2d-to-img2col")]}
-
-
-def version():
-    return ".".join(iree.compiler.version.VERSION.split(".")[:2])
 
 
 class Call:
@@ -93,7 +90,7 @@ def main():
     if best is None:
         sys.exit("error: no set of flags compiles this model")
     protocol.write_outputs(output_file, best.arrays())
-    protocol.serve(best, version=version(), variant=chosen)
+    protocol.serve(best, version=version("iree-base-compiler"), variant=chosen)
 
 
 if __name__ == "__main__":

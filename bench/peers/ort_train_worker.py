@@ -71,8 +71,8 @@ def main():
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     state = api.CheckpointState.load_checkpoint(str(folder / "checkpoint"))
-    module = api.Module(str(folder / "training_model.onnx"), state,
-                        str(folder / "eval_model.onnx"), device="cpu", session_options=options)
+    module = api.Module(str(folder / "training_model.onnx"), state, device="cpu",
+                        session_options=options)
     update = api.Optimizer(str(folder / "optimizer_model.onnx"), module)
     update.set_learning_rate(0.001)
     module.train()
