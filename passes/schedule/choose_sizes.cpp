@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kWaitingProducts = 4;
 // Multiply-accumulates per iteration of an inner loop; more where the loop is in the way of every
 // instruction.
-constexpr int64_t kBody = 16, kBodySeparate = 48;
+constexpr int64_t kBody = 16, kBodySeparate = 64;
 
 }  // namespace
 
@@ -51,7 +51,9 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     int64_t jam = with_jam ? schedule_.jam : 1;
     int64_t rows = with_tile ? (tile - 1) * window_step_ + window_taps_ : window_taps_;
     loads += rows * (with_vector ? vectors : 1) * jam;
-    held += with_vector && !with_tile ? vectors * jam * window_taps_ : 1;
+    // A scalar that one row alone uses needs a register for an instruction only.
+    bool kept = with_vector && !with_tile && (tile > 1 || !multiplies_separately());
+    held += kept ? vectors * jam * window_taps_ : 1;
   }
   bool fused = target_.has_fma && target_.prefers_fma;
   int64_t products = fused ? 0 : multiplies_separately() ? kWaitingProducts : 1;
@@ -164,7 +166,7 @@ void Chooser::choose_sizes() {
   double best = 2e30;
   int64_t best_tile = 1, best_vectors = 1;
   int64_t max_tile = schedule_.tile_axis.empty() ? 1 : 16;
-  int64_t max_vectors = schedule_.vector_axis.empty() ? 1 : 8;
+  int64_t max_vectors = schedule_.vector_axis.empty() ? 1 : multiplies_separately() ? 16 : 8;
   if (int64_t e = extent(schedule_.tile_axis); e > 0) max_tile = std::min(max_tile, e);
   if (!schedule_.vector_axis.empty()) {
     max_vectors = std::clamp<int64_t>(extent(schedule_.vector_axis) / lanes_, 1, max_vectors);
