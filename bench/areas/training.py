@@ -186,18 +186,20 @@ def wrong(row):
 
 
 def tables(content):
+    peers = [name for name in PEERS if any(name in row["us"] or name in row["absent"]
+                                           for row in content["rows"].values())]
     rows, absent = [], []
     for case, row in content["rows"].items():
         network, batch = case.split(":")
         best = best_peer(row)
         cells = []
-        for peer in PEERS:
+        for peer in peers:
             if peer in row["over_step"]:
                 cells.append(f"{median(row['us'][peer])} "
                              f"({row['over_step'][peer]['median']:.2f})")
             else:
                 cells.append(DASH)
-                absent.append((case, peer, row["absent"].get(peer, "failed or not asked for")))
+                absent.append((case, peer, row["absent"].get(peer, "failed while it was measured")))
         planned = row["state_bytes"] + row["arena_bytes"]
         bound = row["state_bytes"] + row["arena_bound"]
         rows.append([network, batch, median(row["us"]["train_step"]),
@@ -212,7 +214,7 @@ def tables(content):
     notes = explain(absent) + [f"- versions: {', '.join(f'{k} {v}' for k, v in versions.items())}",
                                f"- optimizer: {', '.join(sorted(optimizers))}"]
     return [Table("A step beside its peers, µs (peer / ours)",
-                  ["network", "batch", "step", "step / forward", "step / evaluate", *PEERS,
+                  ["network", "batch", "step", "step / forward", "step / evaluate", *peers,
                    "best peer / ours", "goal", "", "state + arena, bytes", "above the bound"],
                   rows, notes)]
 

@@ -28,7 +28,7 @@ VARIANTS = {
     "defaults": [], "O3": FAST, "O3, data tiling": [*FAST, "--iree-opt-data-tiling"],
     "O3, channels last": [*FAST,
                           *preprocessing("iree-preprocessing-convert-conv-to-channels-last")],
-    "O3, im2col": [*FAST, *preprocessing("iree-preprocessing-convert-conv2d-to-img2col")]}
+    "O3, im2col": [*FAST, "--iree-global-opt-use-im2col-for-convs"]}
 
 
 class Call:
