@@ -1,5 +1,5 @@
-// In-place joins first, in step order; then placement: several orders of greedy best fit, the best
-// result kept. The bound is the largest sum of bytes live at one step.
+// In-place joins first, in step order; then placement (place_tightly.h). The bound is the largest
+// sum of bytes live at one step.
 #include "passes/plan/plan_memory.h"
 
 #include <algorithm>
@@ -7,6 +7,8 @@
 
 #include "ir/graph/error.h"
 #include "ir/loop/liveness.h"
+#include "ir/loop/overlap.h"
+#include "passes/plan/place_tightly.h"
 
 namespace backcast {
 namespace {
@@ -17,39 +19,52 @@ using loop::BufferId;
 using loop::LiveRange;
 using loop::Program;
 
+// Nodes of the search times buffers, about proportional to its time: a few seconds.
+constexpr int64_t kSearchWork = 20'000'000;
+
 /// A block of arena: one storage, or several that take over from one another.
 struct Block {
   int64_t bytes = 0;
   int64_t first = 0, last = 0;
-  int64_t offset = -1;
   std::vector<BufferId> members;
 };
 
 class Planner {
  public:
-  Planner(const Program& program, const TargetInfo& target) : result_(program) {
+  Planner(const Program& program, const TargetInfo& target, const PlacementProgress& progress)
+      : result_(program), progress_(progress) {
     alignment_ = std::max<int64_t>(target.vector_bits / 8, 8);
   }
 
   Program run() {
-    for (loop::Buffer& buffer : result_.buffers) {
-      if (buffer.kind == BufferClass::arena) buffer.offset = -1;
-    }
+    forget_offsets();
     for (size_t e = 0; e < result_.entries.size(); ++e) {
-      ranges_ = loop::live_ranges(result_, result_.entries[e]);
       make_blocks(result_.entries[e]);
-      place();
+      place(problem(result_.entries[e]));
     }
     place_state();
     return std::move(result_);
   }
 
+  int64_t bound(size_t entry) {
+    forget_offsets();
+    make_blocks(result_.entries[entry]);
+    return least_bytes(problem(result_.entries[entry]));
+  }
+
  private:
+  void forget_offsets() {
+    for (loop::Buffer& buffer : result_.buffers) {
+      if (buffer.kind == BufferClass::arena) buffer.offset = -1;
+    }
+  }
+
   int64_t round_up(int64_t bytes) const {
     return (bytes + alignment_ - 1) / alignment_ * alignment_;
   }
 
   void make_blocks(const loop::EntryPoint& entry) {
+    ranges_ = loop::live_ranges(result_, entry);
     block_of_.assign(result_.buffers.size(), -1);
     blocks_.clear();
     const std::vector<const loop::Step*> steps = loop::flat_steps(entry.steps);
@@ -59,7 +74,7 @@ class Planner {
         if (step.buffers[i] < 0) continue;
         BufferId id = result_.owner(step.buffers[i]);
         if (result_.buffer(id).kind != BufferClass::arena || block_of_[size_t(id)] >= 0) continue;
-        int taken = takes_over(step, i, static_cast<int64_t>(s));
+        int taken = takes_over(entry, step, i, static_cast<int64_t>(s));
         if (taken >= 0) {
           Block& block = blocks_[size_t(taken)];
           block.last = std::max(block.last, ranges_[size_t(id)].last);
@@ -71,7 +86,7 @@ class Planner {
         BC_CHECK(result_.buffer(id).offset < 0,
                  "buffer {} of the arena is used by two entry points", result_.buffer(id).name);
         const LiveRange& range = ranges_[size_t(id)];
-        blocks_.push_back({round_up(result_.storage_bytes(id)), range.first, range.last, -1, {id}});
+        blocks_.push_back({round_up(result_.storage_bytes(id)), range.first, range.last, {id}});
       }
     }
   }
@@ -96,7 +111,8 @@ class Planner {
 
   /// The block whose storage operand i of the step may take over: that of a read parameter that
   /// dies here; -1 when there is none.
-  int takes_over(const loop::Step& step, size_t i, int64_t at) const {
+  int takes_over(const loop::EntryPoint& entry, const loop::Step& step, size_t i,
+                 int64_t at) const {
     if (step.kind != loop::StepKind::call) return -1;
     const loop::Kernel& kernel = result_.kernels.at(step.kernel);
     BufferId written = step.buffers[i];
@@ -113,7 +129,8 @@ class Planner {
         // The operand's storage must reach the kernel through this parameter alone.
         int64_t uses = std::count_if(step.buffers.begin(), step.buffers.end(),
                                      [&](BufferId b) { return result_.owner(b) == owner; });
-        if (block.last == at && whole && uses == 1) return block_of_[size_t(owner)];
+        const bool ends = loop::ends_at(entry, ranges_[size_t(owner)], at);
+        if (ends && block.last == at && whole && uses == 1) return block_of_[size_t(owner)];
       }
     }
     return -1;
@@ -126,80 +143,77 @@ class Planner {
     return true;
   }
 
-  /// Lowest offset that is free over the block's life.
-  int64_t best_offset(const Block& block, const std::vector<const Block*>& placed) const {
-    std::vector<const Block*> rivals;
-    for (const Block* other : placed) {
-      if (other->first <= block.last && block.first <= other->last) rivals.push_back(other);
-    }
-    std::sort(rivals.begin(), rivals.end(),
-              [](const Block* a, const Block* b) { return a->offset < b->offset; });
-    int64_t at = 0, best = -1, best_gap = INT64_MAX;
-    for (const Block* rival : rivals) {
-      int64_t gap = rival->offset - at;
-      if (gap >= block.bytes && gap < best_gap) {
-        best = at;
-        best_gap = gap;
-      }
-      at = std::max(at, rival->offset + rival->bytes);
-    }
-    return best >= 0 ? best : at;
-  }
-
-  template <class Less>
-  int64_t try_order(const Less& less) {
-    std::vector<size_t> order(blocks_.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return less(blocks_[a], blocks_[b]); });
-    std::vector<const Block*> placed;
-    int64_t peak = 0;
-    for (size_t i : order) {
-      blocks_[i].offset = best_offset(blocks_[i], placed);
-      placed.push_back(&blocks_[i]);
-      peak = std::max(peak, blocks_[i].offset + blocks_[i].bytes);
-    }
-    return peak;
-  }
-
-  int64_t bound() const {
-    int64_t last = 0, result = 0;
-    for (const Block& b : blocks_) last = std::max(last, b.last);
-    std::vector<int64_t> change(static_cast<size_t>(last) + 2, 0);
-    for (const Block& b : blocks_) {
-      change[size_t(b.first)] += b.bytes;
-      change[size_t(b.last) + 1] -= b.bytes;
-    }
-    int64_t live = 0;
-    for (int64_t c : change) {
-      live += c;
-      result = std::max(result, live);
-    }
-    return result;
-  }
-
-  void place() {
-    const auto by_size = [](const Block& a, const Block& b) { return a.bytes > b.bytes; };
-    const auto by_start = [](const Block& a, const Block& b) { return a.first < b.first; };
-    const auto by_area = [](const Block& a, const Block& b) {
-      return a.bytes * (a.last - a.first + 1) > b.bytes * (b.last - b.first + 1);
-    };
-    int64_t size = try_order(by_size), start = try_order(by_start), area = try_order(by_area);
-    int64_t peak = std::min({size, start, area});
-    if (peak == size) {
-      try_order(by_size);
-    } else if (peak == start) {
-      try_order(by_start);
-    }
+  PlacementProblem problem(const loop::EntryPoint& entry) const {
+    PlacementProblem problem;
     for (const Block& block : blocks_) {
-      for (BufferId id : block.members) result_.buffers[size_t(id)].offset = block.offset;
+      problem.buffers.push_back({block.first, block.last + 1, block.bytes, alignment_});
     }
-    result_.arena_bytes = std::max(result_.arena_bytes, peak);
-    result_.arena_bound = std::max(result_.arena_bound, bound());
+    add_overlaps(entry, problem);
+    return problem;
+  }
+
+  /// Overlaps of results with operands that end with the step, where they lower the bound.
+  void add_overlaps(const loop::EntryPoint& entry, PlacementProblem& problem) const {
+    const std::vector<const loop::Step*> steps = loop::flat_steps(entry.steps);
+    std::vector<int64_t> live(steps.size(), 0);
+    for (const Block& block : blocks_) {
+      for (int64_t s = block.first; s <= block.last; ++s) live[size_t(s)] += block.bytes;
+    }
+    std::vector<std::vector<size_t>> begin(steps.size()), end(steps.size());
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      begin[size_t(blocks_[b].first)].push_back(b);
+      end[size_t(blocks_[b].last)].push_back(b);
+    }
+    // From the fullest step down: what is below the level that was reached needs no overlap.
+    std::vector<size_t> fullest(steps.size());
+    std::iota(fullest.begin(), fullest.end(), size_t{0});
+    std::stable_sort(fullest.begin(), fullest.end(),
+                     [&](size_t a, size_t b) { return live[a] > live[b]; });
+    int64_t level = 0;
+    for (const size_t s : fullest) {
+      if (live[s] <= level) break;
+      AllowedOverlap best;
+      int64_t saved = 0;
+      for (const size_t lower : begin[s]) {
+        for (const size_t upper : end[s]) {
+          if (lower == upper || blocks_[upper].first == blocks_[upper].last) continue;
+          const int64_t distance = distance_of(entry, *steps[s], int64_t(s), lower, upper);
+          const int64_t together = std::max(blocks_[lower].bytes, blocks_[upper].bytes + distance);
+          const int64_t saving = blocks_[lower].bytes + blocks_[upper].bytes - together;
+          if (saving <= saved) continue;
+          saved = saving;
+          best = {lower, upper, distance};
+        }
+      }
+      if (saved > 0) problem.overlaps.push_back(best);
+      level = std::max(level, live[s] - saved);
+    }
+  }
+
+  /// How far above the start of block `lower`, which begins with the step, `upper` has to start,
+  /// which ends with it; the bytes of `lower` when they may not overlap.
+  int64_t distance_of(const loop::EntryPoint& entry, const loop::Step& step, int64_t at,
+                      size_t lower, size_t upper) const {
+    const BufferId written = blocks_[lower].members.front(), read = blocks_[upper].members.back();
+    if (!loop::ends_at(entry, ranges_[size_t(read)], at)) return blocks_[lower].bytes;
+    const std::optional<int64_t> distance = loop::overlap_distance(result_, step, read, written);
+    if (!distance) return blocks_[lower].bytes;
+    return std::min(blocks_[lower].bytes, round_up(std::max<int64_t>(*distance, 1)));
+  }
+
+  void place(const PlacementProblem& problem) {
+    const int64_t count = static_cast<int64_t>(blocks_.size());
+    const TightPlacement placed = place_tightly(problem, kSearchWork / (count + 1), progress_);
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      for (BufferId id : blocks_[b].members) result_.buffers[size_t(id)].offset = placed.offsets[b];
+    }
+    result_.arena_bytes = std::max(result_.arena_bytes, placed.bytes);
+    result_.arena_bound = std::max(result_.arena_bound, placed.bound);
     result_.arena_alignment = alignment_;
   }
 
   Program result_;
+  PlacementProgress progress_;
   int64_t alignment_ = 16;
   std::vector<LiveRange> ranges_;
   std::vector<Block> blocks_;
@@ -209,7 +223,16 @@ class Planner {
 }  // namespace
 
 Program plan_memory(const Program& program, const TargetInfo& target) {
-  return Planner(program, target).run();
+  return plan_memory(program, target, {});
+}
+
+Program plan_memory(const Program& program, const TargetInfo& target,
+                    const PlacementProgress& progress) {
+  return Planner(program, target, progress).run();
+}
+
+int64_t arena_bound(const Program& program, size_t entry, const TargetInfo& target) {
+  return Planner(program, target, {}).bound(entry);
 }
 
 }  // namespace backcast

@@ -1,0 +1,287 @@
+// See overlap.h. The walk goes through a kernel's accesses in order and keeps the end of what has
+// been written; every read behind it asks for a distance. Indices are intervals: of one value for
+// the variables of loops that are walked through, of all values for the others.
+#include "ir/loop/overlap.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace backcast::loop {
+namespace {
+
+// Nodes of expressions visited per kernel, about.
+constexpr int64_t kWork = 400'000;
+
+struct Interval {
+  int64_t min = INT64_MIN, max = INT64_MAX;
+  bool is_known() const { return min != INT64_MIN && max != INT64_MAX; }
+  bool is_point() const { return is_known() && min == max; }
+};
+
+int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+
+Interval product(const Interval& a, const Interval& b) {
+  if (!a.is_known() || !b.is_known()) return {};
+  const auto [least, most] =
+      std::minmax({a.min * b.min, a.min * b.max, a.max * b.min, a.max * b.max});
+  return {least, most};
+}
+
+Interval sum(const Interval& a, const Interval& b) {
+  if (!a.is_known() || !b.is_known()) return {};
+  return {a.min + b.min, a.max + b.max};
+}
+
+Interval operation(Op op, const Interval& a, const Interval& b) {
+  switch (op) {
+    case Op::add:
+      return sum(a, b);
+    case Op::sub:
+      return b.is_known() ? sum(a, {-b.max, -b.min}) : Interval{};
+    case Op::mul:
+      return product(a, b);
+    case Op::min:
+      return {std::min(a.min, b.min), std::min(a.max, b.max)};
+    case Op::max:
+      return {std::max(a.min, b.min), std::max(a.max, b.max)};
+    case Op::floor_div:
+      if (!a.is_known() || !b.is_point() || b.min <= 0) return {};
+      return {floor_quotient(a.min, b.min), floor_quotient(a.max, b.min)};
+    case Op::floor_mod:
+      if (!b.is_point() || b.min <= 0) return {};
+      if (a.is_point())
+        return {a.min - floor_quotient(a.min, b.min) * b.min,
+                a.min - floor_quotient(a.min, b.min) * b.min};
+      return {0, b.min - 1};
+    default:
+      return {};
+  }
+}
+
+class DistanceWalk {
+ public:
+  DistanceWalk(const Kernel& kernel, const std::set<std::string>& reads, const std::string& written)
+      : kernel_(kernel), reads_(reads), written_(written) {
+    const BufferParam* param = kernel.find(written);
+    element_bytes_ = byte_size(element_of(param->element));
+    whole_ = element_bytes_;
+    for (const Dim& extent : param->shape) whole_ *= extent.constant();
+  }
+
+  std::optional<int64_t> run() {
+    measure(kernel_.body);
+    walk(kernel_.body, 1);
+    if (has_definition_) return {};
+    return std::min(distance_, whole_);
+  }
+
+ private:
+  struct Size {
+    int64_t nodes = 0;
+    bool writes = false;
+  };
+
+  Size measure(const Stmt& stmt) {
+    if (!stmt) return {};
+    Size size{1, stmt->kind == StmtKind::store && stmt->name == written_};
+    has_definition_ = has_definition_ || stmt->kind == StmtKind::define;
+    for (const Expr& e : stmt->exprs) size.nodes += nodes_of(e);
+    for (const Stmt& inner : stmt->body) {
+      const Size part = measure(inner);
+      size.nodes += part.nodes;
+      size.writes = size.writes || part.writes;
+    }
+    sizes_[stmt.get()] = size;
+    return size;
+  }
+
+  static int64_t nodes_of(const Expr& e) {
+    int64_t nodes = 1;
+    for (const Expr& a : e->args) nodes += nodes_of(a);
+    return nodes;
+  }
+
+  /// In order; `times` is how often the loops around have this statement walked.
+  void walk(const Stmt& stmt, int64_t times) {
+    if (!stmt || has_definition_) return;
+    if (stmt->kind == StmtKind::for_loop) return walk_loop(stmt, times);
+    if (stmt->kind == StmtKind::while_loop) return take_as_one(stmt);
+    visit_own(stmt);
+    for (const Stmt& inner : stmt->body) walk(inner, times);
+  }
+
+  void walk_loop(const Stmt& stmt, int64_t times) {
+    const Interval begin = range(stmt->exprs[0]), extent = range(stmt->exprs[1]);
+    const Size size = sizes_.at(stmt.get());
+    const bool in_order = stmt->for_kind == ForKind::serial || stmt->for_kind == ForKind::unrolled;
+    const bool is_known = begin.is_point() && extent.is_point();
+    // In doubles, since a product of extents may be larger than any integer.
+    const double work = static_cast<double>(times) * static_cast<double>(extent.max) *
+                        static_cast<double>(size.nodes);
+    if (!size.writes || !in_order || !is_known || work > static_cast<double>(kWork)) {
+      return take_as_one(stmt);
+    }
+    for (int64_t i = 0; i < extent.max; ++i) {
+      variables_[stmt->name] = {begin.min + i, begin.min + i};
+      for (const Stmt& inner : stmt->body) walk(inner, times * extent.max);
+    }
+  }
+
+  /// Everything below counts as written first and read afterwards.
+  void take_as_one(const Stmt& stmt) {
+    as_one_ = true;
+    least_read_ = INT64_MAX;
+    collect(stmt);
+    as_one_ = false;
+    if (least_read_ != INT64_MAX) read_from(least_read_);
+  }
+
+  void collect(const Stmt& stmt) {
+    if (!stmt) return;
+    if (stmt->kind == StmtKind::for_loop) {
+      const Interval begin = range(stmt->exprs[0]), extent = range(stmt->exprs[1]);
+      const bool is_known = begin.is_known() && extent.is_known();
+      if (is_known && extent.max <= 0) return;
+      variables_[stmt->name] =
+          is_known ? Interval{begin.min, begin.max + extent.max - 1} : Interval{};
+    }
+    visit_own(stmt);
+    for (const Stmt& inner : stmt->body) collect(inner);
+  }
+
+  /// What a statement reads, then what it writes, without its body.
+  void visit_own(const Stmt& stmt) {
+    for (const Expr& e : stmt->exprs) visit_reads(e);
+    if (stmt->kind == StmtKind::let) {
+      const Type& type = stmt->exprs[0].type();
+      variables_[stmt->name] = type.scalar == Scalar::index ? range(stmt->exprs[0]) : Interval{};
+    }
+    if (stmt->kind != StmtKind::store || stmt->name != written_) return;
+    const Expr& index = stmt->exprs[0];
+    const Interval at = range(index);
+    const int64_t lanes = index.type().is_vector() ? 1 : stmt->exprs[1].type().lanes;
+    const int64_t end = at.is_known() ? (at.max + lanes) * element_bytes_ : whole_;
+    written_end_ = std::max(written_end_, std::min(end, whole_));
+  }
+
+  void visit_reads(const Expr& e) {
+    for (const Expr& a : e->args) visit_reads(a);
+    if (e->kind != ExprKind::load || !reads_.contains(e->name)) return;
+    const Interval at = range(e->args[0]);
+    const int64_t from = at.is_known() ? std::max<int64_t>(at.min, 0) * element_bytes_ : 0;
+    if (as_one_) {
+      least_read_ = std::min(least_read_, from);
+    } else {
+      read_from(from);
+    }
+  }
+
+  void read_from(int64_t position) {
+    if (written_end_ > 0) distance_ = std::max(distance_, written_end_ - position);
+  }
+
+  Interval range(const Expr& e) const {
+    switch (e->kind) {
+      case ExprKind::constant:
+        return {e->int_value, e->int_value};
+      case ExprKind::var: {
+        const auto found = variables_.find(e->name);
+        return found == variables_.end() ? Interval{} : found->second;
+      }
+      case ExprKind::binary:
+        return operation(e->op, range(e->args[0]), range(e->args[1]));
+      case ExprKind::select:
+      case ExprKind::if_then_else: {
+        const Interval a = range(e->args[1]), b = range(e->args[2]);
+        return {std::min(a.min, b.min), std::max(a.max, b.max)};
+      }
+      case ExprKind::broadcast:
+        return range(e->args[0]);
+      case ExprKind::ramp: {
+        const Interval lanes{0, e->type.lanes - 1};
+        return sum(range(e->args[0]), product(range(e->args[1]), lanes));
+      }
+      default:
+        return {};
+    }
+  }
+
+  const Kernel& kernel_;
+  const std::set<std::string>& reads_;
+  const std::string& written_;
+  int64_t element_bytes_ = 1, whole_ = 0;
+  std::unordered_map<const StmtNode*, Size> sizes_;
+  std::unordered_map<std::string, Interval> variables_;
+  bool has_definition_ = false, as_one_ = false;
+  int64_t least_read_ = INT64_MAX;
+  int64_t written_end_ = 0;           // of all that has been written, in bytes
+  int64_t distance_ = INT64_MIN / 2;  // asked for so far
+};
+
+}  // namespace
+
+std::optional<int64_t> write_read_distance(const Kernel& kernel, const std::set<std::string>& reads,
+                                           const std::string& written) {
+  const BufferParam* param = kernel.find(written);
+  if (!kernel.sizes.empty() || param == nullptr || !kernel.body) return {};
+  const auto is_symbolic = [](const Dim& extent) { return !extent.is_constant(); };
+  if (std::any_of(param->shape.begin(), param->shape.end(), is_symbolic)) return {};
+  return DistanceWalk(kernel, reads, written).run();
+}
+
+std::optional<int64_t> overlap_distance(const Program& program, const Step& step, BufferId read,
+                                        BufferId written) {
+  if (step.kind != StepKind::call || step.grain != 0) return {};
+  const Kernel& kernel = program.kernels.at(step.kernel);
+  if (program.buffer(read).element != program.buffer(written).element) return {};
+  std::set<std::string> reads;
+  std::string target;
+  for (size_t i = 0; i < step.buffers.size(); ++i) {
+    const BufferId owner = program.owner(step.buffers[i]);
+    if (owner != read && owner != written) continue;
+    const bool is_whole = step.buffers[i] == owner;
+    const AccessMode mode = owner == read ? AccessMode::read : AccessMode::write;
+    if (!is_whole || kernel.buffers[i].mode != mode) return {};
+    if (owner == read) {
+      reads.insert(kernel.buffers[i].name);
+    } else if (target.empty()) {
+      target = kernel.buffers[i].name;
+    } else {
+      return {};
+    }
+  }
+  if (reads.empty() || target.empty()) return {};
+  return write_read_distance(kernel, reads, target);
+}
+
+namespace {
+
+int64_t steps_in(const std::vector<Step>& steps) {
+  int64_t count = 0;
+  for (const Step& step : steps) count += 1 + steps_in(step.body) + steps_in(step.otherwise);
+  return count;
+}
+
+/// Whether a loop that holds step `at` also holds all of the range, its own number included.
+bool loop_keeps(const std::vector<Step>& steps, int64_t number, const LiveRange& range,
+                int64_t at) {
+  for (const Step& step : steps) {
+    const int64_t body = number + 1, otherwise = body + steps_in(step.body);
+    const int64_t end = otherwise + steps_in(step.otherwise);
+    if (at > number && at < end) {
+      if (step.kind == StepKind::loop && range.first <= number) return true;
+      return loop_keeps(step.body, body, range, at) ||
+             loop_keeps(step.otherwise, otherwise, range, at);
+    }
+    number = end;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool ends_at(const EntryPoint& entry, const LiveRange& range, int64_t at) {
+  return range.last == at && !loop_keeps(entry.steps, 0, range, at);
+}
+
+}  // namespace backcast::loop
