@@ -64,12 +64,11 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     double memory = (multiplies_separately() ? 2.0 : 1.5) * static_cast<double>(loads);
     return arithmetic + memory + 3.0;
   }
-  const double taps = static_cast<double>(window_taps_);
-  double memory = static_cast<double>(loads * chains) / (2 * taps);
+  double memory = static_cast<double>(loads * chains) / static_cast<double>(2 * window_taps_);
   double units = static_cast<double>(accumulators) / target_.fma_units * (fused ? 1 : 2);
   // The loop and what does not overlap perfectly: felt by small tiles.
   constexpr double kSlack = 0.6;
-  return std::max({units, memory, static_cast<double>(target_.fma_latency)}) + kSlack / taps;
+  return std::max({units, memory, static_cast<double>(target_.fma_latency)}) + kSlack;
 }
 
 std::vector<VectorSegment> Chooser::vector_segments(int64_t vectors) const {
