@@ -6,6 +6,7 @@
 
 #include "ir/graph/error.h"
 #include "passes/graph/differentiate.h"
+#include "passes/graph/drop_constant_channels.h"
 
 namespace backcast {
 namespace {
@@ -91,8 +92,14 @@ Module run_asked_pass(const Module& module, const std::string& spec) {
     arguments.finish();
     return derivative->second(module, function, options.wrt);
   }
+  if (arguments.name() == "drop_constant_channels") {
+    const std::string range = arguments.text("range", "1e6");
+    arguments.finish();
+    return drop_constant_channels(module, parse_input_bounds({"-" + range + "," + range}));
+  }
   if (arguments.name() != "differentiate") {
-    arguments.fail("passes with arguments are differentiate, vjp, jvp and hvp");
+    arguments.fail(
+        "passes with arguments are differentiate, vjp, jvp, hvp and drop_constant_channels");
   }
   options.target_index = arguments.number("target_index", 0);
   options.seeded = arguments.flag("seeded", false);

@@ -1,0 +1,28 @@
+// Removes dead work inside tensors: channels (indices along any axis) that have the same value for
+// every input the caller promises to give, as interval analysis finds them behind clipping
+// activations, and channels that nobody reads. What a removed channel contributed goes into a
+// constant added to the consuming contraction's result.
+//   Requires: simplified, inlined calls; functions that are entries, in a module without state
+//   (what is trained is no constant).
+//   Ensures: for inputs within `inputs`, the same results to rounding; parameters and results keep
+//   their types. A channel goes only where all that read it can do without: sums, products by
+//   element, poolings and depthwise convolutions carry it along, contractions with constants end
+//   it. At a zero-padded border a constant that is not zero is none, so it stays.
+#pragma once
+
+#include "ir/graph/module.h"
+#include "passes/graph/intervals.h"
+
+namespace backcast {
+
+/// What was done.
+struct DroppedChannels {
+  int64_t channels = 0;  // of results of contractions
+};
+
+Module drop_constant_channels(const Module& module, const InputBounds& inputs,
+                              DroppedChannels* dropped = nullptr);
+/// The same for the default range.
+Module drop_constant_channels(const Module& module);
+
+}  // namespace backcast
