@@ -23,6 +23,7 @@
 #include "passes/plan/rematerialize.h"
 #include "passes/plan/update_in_place.h"
 #include "passes/schedule/drop_unused.h"
+#include "passes/schedule/parallelize.h"
 #include "passes/schedule/schedule.h"
 
 namespace backcast {
@@ -82,6 +83,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"drop_unused", drop_pass},
       // What the target has no instruction for becomes calls of the math library.
       {"legalize", legalize},
+      // Ranges of iterations for a caller's parallel_for.
+      {"parallelize", parallelize},
       // Equal kernels, one body.
       {"share_kernels", share_pass},
       // Every arena buffer gets its place.

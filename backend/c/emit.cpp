@@ -4,6 +4,7 @@
 #include "backend/c/constants.h"
 #include "backend/c/entry_writer.h"
 #include "backend/c/kernel_writer.h"
+#include "backend/c/pieces.h"
 #include "backend/c/state_writer.h"
 #include "ir/graph/error.h"
 #include "ir/loop/liveness.h"
@@ -105,12 +106,13 @@ CSource emit_c(const loop::Program& program, const TargetInfo& target, const COp
   std::map<std::string, std::string> names;
   Identifiers identifiers;
   std::string functions, kernels, entries;
-  std::set<std::string> used, written;
+  std::set<std::string> used, written, cut;
   bool has_steps = false;
   for (const loop::EntryPoint& entry : program.entries) {
     has_steps = has_steps || !entry.steps.empty();
     for (const loop::Step* step : loop::flat_steps(entry.steps)) {
       if (step->kind == loop::StepKind::call) used.insert(step->kernel);
+      if (step->grain > 0) cut.insert(step->kernel);
     }
   }
   for (const auto& [name, kernel] : program.kernels) {
@@ -122,6 +124,7 @@ CSource emit_c(const loop::Program& program, const TargetInfo& target, const COp
         program.functions);
     append_functions(program, prelude, text.called, written, functions);
     kernels += text.definition + "\n";
+    if (cut.contains(name)) kernels += c_backend::piece_text(kernel, names[name]) + "\n";
     result.stack_bytes = std::max(result.stack_bytes, text.stack_bytes);
   }
   const c_backend::EntryContext context = {program, names, constants.names, options.names};
@@ -135,6 +138,7 @@ CSource emit_c(const loop::Program& program, const TargetInfo& target, const COp
   result.source = opening(program, result, options) + file_settings(prelude.has_vectors());
   result.source += c_backend::wrap_lines(constants.text + prelude.text() + functions + kernels +
                                          (has_steps ? c_backend::hooks_text() : "") +
+                                         (cut.empty() ? "" : c_backend::pieces_text()) +
                                          c_backend::state_text(abi, program, constants) + entries +
                                          c_backend::state_functions_text(abi, constants));
   HeaderOptions header = options.header;

@@ -1,6 +1,7 @@
 // See entry_writer.h.
 #include "backend/c/entry_writer.h"
 
+#include "backend/c/pieces.h"
 #include "ir/graph/error.h"
 #include "ir/loop/liveness.h"
 #include "ir/loop/step_access.h"
@@ -27,7 +28,7 @@ class EntryWriter {
       pointers_[abi.outputs[i].buffer] = "out->" + abi.outputs[i].identifier;
     }
     for (const char* name :
-         {"in", "out", "arena", "arena_bytes", "context", "base", "state", "saved"}) {
+         {"in", "out", "arena", "arena_bytes", "context", "base", "state", "saved", "call"}) {
       writer_.local(name);
     }
   }
@@ -281,8 +282,21 @@ void EntryWriter::hooked_step(const Step& step, const StepAbi& hook) {
     writer_.line(fmt::format("__builtin_memmove({}, {}, (size_t)({}));", pointer(step.buffers[1]),
                              pointer(step.buffers[0]), bytes));
   } else {
-    for (const Dim& size : step.sizes) args += (args.empty() ? "" : ", ") + dim(size);
-    writer_.line(fmt::format("{}({});", context_.kernels.at(step.kernel), args));
+    const size_t range = step.grain > 0 ? 2 : 0;
+    for (size_t i = 0; i + range < step.sizes.size(); ++i) {
+      args += (args.empty() ? "" : ", ") + dim(step.sizes[i]);
+    }
+    const std::string& function = context_.kernels.at(step.kernel);
+    if (range == 0) {
+      writer_.line(fmt::format("{}({});", function, args));
+    } else {
+      writer_.line("{");
+      writer_.indent_more();
+      writer_.line(fmt::format("{} call = {{{}}};", call_struct(function), args));
+      writer_.line(fmt::format("for_each_piece(context, {}, {}, {}, &call);",
+                               dim(step.sizes.back()), step.grain, piece_function(function)));
+      writer_.close();
+    }
   }
   writer_.line(fmt::format("after_kernel(context, {}, {});", hook.number, name));
 }

@@ -75,10 +75,12 @@ int64_t stack_from(const llvm::Function& function, const std::map<std::string, i
   int64_t deepest = kHelperStack;
   for (const llvm::BasicBlock& block : function) {
     for (const llvm::Instruction& instruction : block) {
-      const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
-      const llvm::Function* callee = call == nullptr ? nullptr : call->getCalledFunction();
-      if (callee == nullptr || callee->isDeclaration()) continue;
-      deepest = std::max(deepest, stack_from(*callee, frames, overhead, known));
+      // What is called, and what is handed to the caller's parallel_for.
+      for (const llvm::Use& operand : instruction.operands()) {
+        const auto* callee = llvm::dyn_cast<llvm::Function>(operand);
+        if (callee == nullptr || callee->isDeclaration()) continue;
+        deepest = std::max(deepest, stack_from(*callee, frames, overhead, known));
+      }
     }
   }
   const auto frame = frames.find(function.getName().str());

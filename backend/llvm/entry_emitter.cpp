@@ -5,7 +5,9 @@
 
 #include "backend/llvm/expr_emitter.h"
 #include "backend/llvm/function_attributes.h"
+#include "backend/llvm/pieces.h"
 #include "ir/graph/error.h"
+#include "ir/loop/liveness.h"
 #include "ir/loop/step_access.h"
 
 namespace backcast::llvm_backend {
@@ -44,6 +46,7 @@ class EntryEmitter {
       if (abi_.inputs[i].range) check_range(i);
     }
     load_hooks();
+    allocate_closure();
     emit_steps(entry_.steps);
     builder_.CreateRet(status(Status::ok));
   }
@@ -64,6 +67,8 @@ class EntryEmitter {
   llvm::Value* is_true(BufferId id);
   void emit_hooked_step(const Step& step, const StepAbi& abi);
   void emit_copy(const Step& step);
+  void emit_pieces(const Step& step, llvm::Function& kernel, llvm::ArrayRef<llvm::Value*> args);
+  void allocate_closure();
   void emit_hook(llvm::Value* hook, int32_t number, llvm::Value* name);
   llvm::Value* step_name(const StepAbi& step);
   llvm::Value* address(BufferId id);
@@ -120,7 +125,9 @@ class EntryEmitter {
   llvm::Function* function_ = nullptr;
   unsigned positions_[kArgumentCount] = {};  // among the function's parameters
   llvm::Value* arena_ = nullptr;
+  llvm::Value* closure_ = nullptr;  // of the kernel that is shared out
   llvm::Value* user_ = nullptr;
+  llvm::Value* parallel_for_ = nullptr;
   llvm::Value* before_ = nullptr;
   llvm::Value* after_ = nullptr;
   std::map<BufferId, llvm::Value*> arguments_;  // inputs and outputs
@@ -258,7 +265,7 @@ void EntryEmitter::check_finite(const Step& step) {
   fail_if(builder_.CreateICmpEQ(builder_.CreateAnd(bits, ones), ones), Status::nonfinite);
 }
 
-/// The hooks of bc_context, null where the caller has none.
+/// parallel_for and the hooks of bc_context, null where the caller has none.
 void EntryEmitter::load_hooks() {
   const int64_t pointer_bytes = types_.target().pointer_bits / 8;
   llvm::Value* context = argument(kContext);
@@ -274,13 +281,14 @@ void EntryEmitter::load_hooks() {
       bytes, llvm::ConstantInt::getSigned(bytes->getType(), 8 + 4 * pointer_bytes));
   builder_.CreateCondBr(present, read, join);
   builder_.SetInsertPoint(read);
-  llvm::Value* loaded[3] = {field(context, 8, pointer_),
+  llvm::Value* loaded[4] = {field(context, 8, pointer_),
+                            field(context, 8 + pointer_bytes, pointer_),
                             field(context, 8 + 2 * pointer_bytes, pointer_),
                             field(context, 8 + 3 * pointer_bytes, pointer_)};
   builder_.CreateBr(join);
   builder_.SetInsertPoint(join);
-  llvm::Value** fields[3] = {&user_, &before_, &after_};
-  for (int i = 0; i < 3; ++i) {
+  llvm::Value** fields[4] = {&user_, &parallel_for_, &before_, &after_};
+  for (int i = 0; i < 4; ++i) {
     llvm::PHINode* phi = builder_.CreatePHI(pointer_, 3);
     llvm::Value* null = llvm::ConstantPointerNull::get(pointer_);
     phi->addIncoming(null, start);
@@ -435,9 +443,57 @@ void EntryEmitter::emit_hooked_step(const Step& step, const StepAbi& abi) {
     llvm::Function* kernel = symbols_.kernels.at(step.kernel);
     BC_CHECK(kernel->arg_size() == args.size(), "a call of kernel {} has {} arguments, not {}",
              step.kernel, args.size(), kernel->arg_size());
-    builder_.CreateCall(kernel, args);
+    if (step.grain > 0) {
+      emit_pieces(step, *kernel, args);
+    } else {
+      builder_.CreateCall(kernel, args);
+    }
   }
   emit_hook(after_, number, name);
+}
+
+/// Room for the largest closure of the entry point's steps.
+void EntryEmitter::allocate_closure() {
+  const llvm::DataLayout& layout = module_.getDataLayout();
+  uint64_t bytes = 0;
+  for (const Step* step : loop::flat_steps(entry_.steps)) {
+    if (step->grain == 0) continue;
+    llvm::StructType* type = closure_type(*symbols_.kernels.at(step->kernel));
+    bytes = std::max<uint64_t>(bytes, layout.getTypeAllocSize(type));
+  }
+  if (bytes == 0) return;
+  llvm::BasicBlock& first = function_->getEntryBlock();
+  Builder at_entry(&first, first.begin());
+  llvm::Type* room = llvm::ArrayType::get(llvm::Type::getInt8Ty(context_), bytes);
+  llvm::AllocaInst* closure = at_entry.CreateAlloca(room);
+  closure->setAlignment(llvm::Align(8));
+  closure_ = closure;
+}
+
+/// parallel_for(user, count, grain, piece, closure) where the caller has one, else the kernel.
+void EntryEmitter::emit_pieces(const Step& step, llvm::Function& kernel,
+                               llvm::ArrayRef<llvm::Value*> args) {
+  llvm::BasicBlock* shared = llvm::BasicBlock::Create(context_, "shared", function_);
+  llvm::BasicBlock* alone = llvm::BasicBlock::Create(context_, "alone", function_);
+  llvm::BasicBlock* next = llvm::BasicBlock::Create(context_, "done", function_);
+  builder_.CreateCondBr(builder_.CreateIsNull(parallel_for_), alone, shared);
+  builder_.SetInsertPoint(alone);
+  builder_.CreateCall(&kernel, args);
+  builder_.CreateBr(next);
+  builder_.SetInsertPoint(shared);
+  llvm::StructType* type = closure_type(kernel);
+  for (unsigned i = 0; i < type->getNumElements(); ++i) {
+    builder_.CreateStore(args[i], builder_.CreateStructGEP(type, closure_, i));
+  }
+  llvm::Type* int64 = llvm::Type::getInt64Ty(context_);
+  auto* signature = llvm::FunctionType::get(
+      llvm::Type::getVoidTy(context_), {pointer_, int64, int64, pointer_, pointer_}, false);
+  builder_.CreateCall(signature, parallel_for_,
+                      {user_, builder_.CreateIntCast(args.back(), int64, true),
+                       llvm::ConstantInt::getSigned(int64, step.grain),
+                       piece_function(kernel, types_.target()), closure_});
+  builder_.CreateBr(next);
+  builder_.SetInsertPoint(next);
 }
 
 void EntryEmitter::emit_copy(const Step& step) {

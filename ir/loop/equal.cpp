@@ -63,8 +63,9 @@ bool equal_buffers(const Buffer& a, const Buffer& b) {
 
 bool equal_steps(const Step& a, const Step& b) {
   return a.kind == b.kind && a.kernel == b.kernel && a.buffers == b.buffers && a.sizes == b.sizes &&
-         a.loc == b.loc && a.symbol == b.symbol && a.count == b.count && a.reverse == b.reverse &&
-         all_equal(a.body, b.body, equal_steps) && all_equal(a.otherwise, b.otherwise, equal_steps);
+         a.grain == b.grain && a.loc == b.loc && a.symbol == b.symbol && a.count == b.count &&
+         a.reverse == b.reverse && all_equal(a.body, b.body, equal_steps) &&
+         all_equal(a.otherwise, b.otherwise, equal_steps);
 }
 
 bool equal_entries(const EntryPoint& a, const EntryPoint& b) {

@@ -70,9 +70,9 @@ loop::Program sample_program() {
   entry.inputs = {x};
   entry.outputs = {y, p};
   const Loc loc = {"fc1", "Gemm", Origin::imported};
-  entry.steps = {{loop::StepKind::call, "scale", {x, hidden}, {n}, loc},
-                 {loop::StepKind::call, "dense", {hidden, w, mask, y}, {n}, loc},
-                 {loop::StepKind::copy, "", {mask, p}, {}, {"greater1", "Greater"}}};
+  entry.steps = {{loop::StepKind::call, "scale", {x, hidden}, {n}, 0, loc},
+                 {loop::StepKind::call, "dense", {hidden, w, mask, y}, {n}, 0, loc},
+                 {loop::StepKind::copy, "", {mask, p}, {}, 0, {"greater1", "Greater"}}};
   program.entries = {entry};
   return program;
 }

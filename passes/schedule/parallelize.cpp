@@ -1,0 +1,178 @@
+// See parallelize.h. The outermost loops of a kernel, one behind the other, are one range: with
+// offset o and n iterations, a loop does those of [begin, end) that lie in [o, o + n).
+#include "passes/schedule/parallelize.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "ir/loop/visit.h"
+#include "passes/schedule/independence.h"
+
+namespace backcast {
+namespace {
+
+using loop::Expr;
+using loop::ExprKind;
+using loop::Kernel;
+using loop::Program;
+using loop::Step;
+using loop::Stmt;
+using loop::StmtKind;
+
+// What a call of a math function counts.
+constexpr int64_t kCallWork = 16;
+// Trips of a loop whose number is not constant.
+constexpr int64_t kUnknownTrips = 4;
+
+int64_t work_of(const Expr& expr) {
+  int64_t work = 0;
+  loop::visit(expr, [&](const Expr& e) {
+    switch (e->kind) {
+      case ExprKind::call:
+        work += kCallWork * e.type().lanes;
+        break;
+      case ExprKind::unary:
+      case ExprKind::binary:
+      case ExprKind::fma:
+      case ExprKind::load:
+        work += e.type().scalar == loop::Scalar::index ? 0 : e.type().lanes;
+        break;
+      default:
+        break;
+    }
+  });
+  return work;
+}
+
+/// Operations on elements, lane by lane.
+int64_t work_of(const Stmt& stmt) {
+  if (!stmt) return 0;
+  int64_t work = stmt->kind == StmtKind::store ? stmt->exprs[1].type().lanes : 0;
+  for (const Expr& e : stmt->exprs) work += work_of(e);
+  int64_t inside = 0;
+  for (const Stmt& part : stmt->body) inside += work_of(part);
+  int64_t trips = 1;
+  if (stmt->kind == StmtKind::for_loop && !loop::as_constant(stmt->exprs[1], trips)) {
+    trips = kUnknownTrips;
+  }
+  return work + std::max<int64_t>(trips, 0) * inside;
+}
+
+/// The statements of a body that is nothing but loops of constant bounds.
+std::vector<Stmt> outer_loops(const Stmt& body) {
+  std::vector<Stmt> loops = body->kind == StmtKind::block ? body->body : std::vector<Stmt>{body};
+  for (const Stmt& stmt : loops) {
+    int64_t begin = 0, extent = 0;
+    const bool is_loop = stmt->kind == StmtKind::for_loop &&
+                         stmt->for_kind == loop::ForKind::serial &&
+                         loop::as_constant(stmt->exprs[0], begin) &&
+                         loop::as_constant(stmt->exprs[1], extent) && extent > 0;
+    if (!is_loop) return {};
+  }
+  return loops;
+}
+
+int64_t extent_of(const Stmt& loop) {
+  int64_t extent = 0;
+  loop::as_constant(loop->exprs[1], extent);
+  return extent;
+}
+
+/// A step that passes memory twice, other than where the kernel says that this is harmless.
+bool is_overlaid(const Program& program, const Kernel& kernel, const Step& step) {
+  for (size_t i = 0; i < step.buffers.size(); ++i) {
+    const loop::BufferParam& written = kernel.buffers[i];
+    if (written.mode == loop::AccessMode::read) continue;
+    for (size_t j = 0; j < step.buffers.size(); ++j) {
+      if (i == j || program.owner(step.buffers[i]) != program.owner(step.buffers[j])) continue;
+      const std::vector<std::string>& over = written.over;
+      const bool same = step.buffers[i] == step.buffers[j] &&
+                        std::find(over.begin(), over.end(), kernel.buffers[j].name) != over.end();
+      if (!same) return true;
+    }
+  }
+  return false;
+}
+
+std::string fresh_size(const Kernel& kernel, std::string name) {
+  std::set<std::string> taken(kernel.sizes.begin(), kernel.sizes.end());
+  for (const loop::BufferParam& param : kernel.buffers) taken.insert(param.name);
+  loop::visit(
+      kernel.body, [&](const Stmt& s) { taken.insert(s->name); },
+      [&](const Expr& e) { taken.insert(e->name); });
+  while (taken.contains(name)) name += "_";
+  return name;
+}
+
+class Parallelizing {
+ public:
+  Parallelizing(const Program& program, const TargetInfo& target)
+      : target_(target), result_(program) {}
+
+  Program run() {
+    if (target_.parallel_grain > 0) {
+      for (loop::EntryPoint& entry : result_.entries) steps(entry.steps);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void steps(std::vector<Step>& list) {
+    for (Step& step : list) {
+      steps(step.body);
+      steps(step.otherwise);
+      if (step.kind == loop::StepKind::call && step.grain == 0) cut(step);
+    }
+  }
+
+  void cut(Step& step) {
+    Kernel& kernel = result_.kernels.at(step.kernel);
+    const std::vector<Stmt> loops = outer_loops(kernel.body);
+    if (loops.empty()) return;
+    int64_t iterations = 0;
+    for (const Stmt& stmt : loops) iterations += extent_of(stmt);
+    const int64_t work = work_of(kernel.body);
+    if (iterations < 2 || work < 2 * target_.parallel_grain) return;
+    const int64_t each = std::max<int64_t>(work / iterations, 1);
+    const int64_t grain = (target_.parallel_grain + each - 1) / each;
+    if (iterations < 2 * grain) return;
+    if (is_overlaid(result_, kernel, step) || !are_independent(kernel, loops)) return;
+    const std::string begin = fresh_size(kernel, "range_begin");
+    const std::string end = fresh_size(kernel, "range_end");
+    kernel.body = in_range(loops, loop::var(begin), loop::var(end), iterations);
+    kernel.sizes.insert(kernel.sizes.end(), {begin, end});
+    step.sizes.insert(step.sizes.end(), {Dim(0), Dim(iterations)});
+    step.grain = grain;
+  }
+
+  static Stmt in_range(const std::vector<Stmt>& loops, const Expr& begin, const Expr& end,
+                       int64_t iterations) {
+    std::vector<Stmt> parts;
+    int64_t offset = 0;
+    for (const Stmt& stmt : loops) {
+      const int64_t extent = extent_of(stmt);
+      const auto inside = [&](const Expr& bound) {
+        Expr at = bound - Expr(offset);
+        if (offset > 0) at = loop::max(at, Expr(0));
+        return offset + extent < iterations ? loop::min(at, Expr(extent)) : at;
+      };
+      const Expr first = inside(begin);
+      parts.push_back(
+          loop::for_loop(stmt->name, stmt->exprs[0] + first, inside(end) - first, stmt->body[0]));
+      offset += extent;
+    }
+    return loop::block(parts);
+  }
+
+  const TargetInfo& target_;
+  Program result_;
+};
+
+}  // namespace
+
+Program parallelize(const Program& program, const TargetInfo& target) {
+  return Parallelizing(program, target).run();
+}
+
+}  // namespace backcast

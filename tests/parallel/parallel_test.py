@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Kernels shared out among threads give the bits they give alone: parallel_test.py PROGRAM.
+
+Compiles tests/training/models/ic.onnx for training (library and C, native) and runs parallel.c with
+each; with the C also under ThreadSanitizer, which sees every access of two threads to one element.
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+MODEL = HERE.parent / "training/models/ic.onnx"
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
+
+
+def run(command, **options):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          timeout=600, **options)
+    print(done.stdout, end="")
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(map(str, command))}\nended with {done.returncode}:\n"
+                         f"{done.stderr}")
+
+
+def compile_model(program, emit, target, folder):
+    run([program, "compile", MODEL, "--name", "net", "--train", "--optimizer", "sgd", "--target",
+         target, "--emit", emit, "-o", folder])
+
+
+def judge(program, folder):
+    library = folder / "lib"
+    compile_model(program, "lib", "native", library)
+    run(["gcc", "-std=gnu11", "-O1", *WARNINGS, f"-I{library}", HERE / "parallel.c",
+         library / "libnet.a", "-pthread", "-o", folder / "with_library"])
+    run([folder / "with_library"])
+    source = folder / "c"
+    compile_model(program, "c", "x86-64", source)
+    run(["gcc", "-std=gnu11", "-O1", "-fsanitize=thread", *WARNINGS, f"-I{source}",
+         HERE / "parallel.c", source / "net.c", "-pthread", "-o", folder / "with_c"], cwd=source)
+    run([folder / "with_c"])
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        judge(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(folder))
+
+
+if __name__ == "__main__":
+    main()
