@@ -14,12 +14,13 @@ struct Options {
   CompileRequest request;
   std::vector<std::string> dims, print_after;
   TrainingOptions training;
-  std::string output = ".", emit = "lib";
+  std::string output = ".", emit = "lib", winograd = "off";
 };
 
 int run(Options& o) {
   Emit emit = parse_emit(o.emit);
   o.request.dims = parse_dims(o.dims);
+  o.request.pipeline.winograd = parse_winograd(o.winograd);
   o.request.training = o.training.request();
   o.request.pipeline.print_after.insert(o.print_after.begin(), o.print_after.end());
   o.request.pipeline.log = &std::cerr;
@@ -48,6 +49,7 @@ Action add_compile(CLI::App& app) {
                  "prefix of every symbol; default: the model's file name");
   app.add_option("--target", o->request.target, "see `inspect --targets`")->capture_default_str();
   app.add_option("--emit", o->emit, "lib, c, obj, llvm or ir")->capture_default_str();
+  app.add_option("--winograd", o->winograd, winograd_help())->capture_default_str();
   app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
   app.add_option("--max-trips", o->request.max_trips,
                  "of a Loop that only run time bounds; needed to train through it")

@@ -16,7 +16,7 @@ namespace {
 struct Options {
   CompileRequest request;
   std::vector<std::string> dims, inputs;
-  std::string output;
+  std::string output, winograd = "off";
   bool pb = false;
 };
 
@@ -49,6 +49,7 @@ std::vector<Literal> read_inputs(const std::vector<std::string>& words,
 
 int run(Options& o) {
   o.request.dims = parse_dims(o.dims);
+  o.request.pipeline.winograd = parse_winograd(o.winograd);
   CompiledModel model = compile_model(o.request);
   std::vector<Literal> inputs = read_inputs(o.inputs, model.imported.input_names);
   SymbolValues sizes = sizes_for(model.result.program, inputs);
@@ -81,6 +82,7 @@ Action add_run(CLI::App& app) {
   app.add_option("--input", o->inputs, "FILE or NAME=FILE, .npy or .pb, in the model's order");
   app.add_option("-o,--output", o->output, "folder for the outputs");
   app.add_flag("--pb", o->pb, "write ONNX .pb tensors instead of .npy");
+  app.add_option("--winograd", o->winograd, winograd_help())->capture_default_str();
   app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
   return [o] { return run(*o); };
 }

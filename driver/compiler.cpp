@@ -35,6 +35,25 @@ Emit parse_emit(const std::string& word) {
   throw CompileError("--emit " + word + ": choose one of lib, c, obj, llvm, ir");
 }
 
+WinogradMode parse_winograd(const std::string& word) {
+  static const std::map<std::string, WinogradMode> words{{"off", WinogradMode::off},
+                                                         {"auto", WinogradMode::automatic},
+                                                         {"on", WinogradMode::on},
+                                                         {"f2", WinogradMode::f2},
+                                                         {"f4", WinogradMode::f4}};
+  const auto found = words.find(word);
+  if (found != words.end()) return found->second;
+  throw CompileError("--winograd " + word + ": choose one of off, auto, on, f2, f4");
+}
+
+std::string winograd_help() {
+  return fmt::format(
+      "3x3 convolutions with fewer multiplications: off; auto: per layer, where a cost model finds "
+      "it faster, on microcontrollers only where the arena does not grow; on: wherever possible; "
+      "f2, f4: in that form. A layer's error stays below {} of its largest result",
+      kWinogradBound);
+}
+
 TargetInfo resolve_target(const std::string& name) {
   if (name == "native") return host_target();
   return *find_target(name);
@@ -221,6 +240,10 @@ Files emit_files(const CompiledModel& model, Emit emit) {
   report.model_file = header.model_file;
   report.target = header.target;
   report.version = BACKCAST_VERSION;
+  for (const WinogradLayer& layer : model.result.winograd_layers) {
+    report.winograd.push_back({layer.node, layer.tile, layer.error, layer.direct_error,
+                               layer.weight_bytes, layer.scratch_bytes});
+  }
   if (emit == Emit::c) {
     COptions options;
     options.header = header;

@@ -23,6 +23,11 @@ Emit parse_emit(const std::string& word);
 /// A row of the table, or the host for "native". CompileError listing the names.
 TargetInfo resolve_target(const std::string& name);
 
+/// off, auto, on, f2 or f4. CompileError for an unknown word.
+WinogradMode parse_winograd(const std::string& word);
+/// What `--help` says of the option.
+std::string winograd_help();
+
 /// `N=8`, `N=1..8`. CompileError for anything else.
 std::map<std::string, DimRange> parse_dims(const std::vector<std::string>& words);
 

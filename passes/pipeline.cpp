@@ -36,6 +36,9 @@ loop::Program share_pass(const loop::Program& program, const TargetInfo&) {
 loop::Program place_pass(const loop::Program& program, const TargetInfo&) {
   return place_copies(program);
 }
+loop::Program winograd_pass(const loop::Program& program, const TargetInfo& target) {
+  return winograd(program, target, WinogradMode::automatic);
+}
 loop::Program drop_pass(const loop::Program& program, const TargetInfo&) {
   return drop_unused(program);
 }
@@ -77,6 +80,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"update_in_place", in_place_pass},
       // Cheap values that would lie idle at the peak of training are computed again.
       {"rematerialize", rematerialize_pass},
+      // Convolutions with fewer multiplications, where that pays.
+      {"winograd", winograd_pass},
       // Register tiles, vectors, packed constants.
       {"schedule", schedule},
       // The originals of packed constants.
@@ -134,6 +139,12 @@ void run_pass(PipelineResult& reached, std::string_view name, const TargetInfo& 
     reached.program = pass.run(reached.program, target);
     return;
   }
+  if (name == "winograd_f2" || name == "winograd_f4") {
+    need(true);
+    const WinogradMode mode = name == "winograd_f2" ? WinogradMode::f2 : WinogradMode::f4;
+    reached.program = winograd(reached.program, target, mode, &reached.winograd_layers);
+    return;
+  }
   if (name != "lower") fail_unknown(name, pass_names());
   need(false);
   reached.program = lower(reached.module, program_name);
@@ -149,7 +160,7 @@ class PassRunner {
 
   PipelineResult run(const Module& module) {
     check_names();
-    PipelineResult r{module, {}, false};
+    PipelineResult r{module, {}, false, {}};
     for (const GraphPass& pass : graph_passes_to_run()) {
       timed(pass.name, [&] { r.module = pass.run(r.module); });
       if (after_graph(pass.name, r.module)) return r;
@@ -167,13 +178,17 @@ class PassRunner {
     } catch (const InternalError& error) {
       throw CompileError(error.what());  // a program from outside is its author's responsibility
     }
-    return run_loop_passes({{}, program, true});
+    return run_loop_passes({{}, program, true, {}});
   }
 
  private:
   PipelineResult run_loop_passes(PipelineResult r) {
     for (const LoopPass& pass : loop_passes()) {
-      timed(pass.name, [&] { r.program = pass.run(r.program, target_); });
+      timed(pass.name, [&] {
+        r.program = pass.name == "winograd" ? winograd(r.program, target_, options_.winograd,
+                                                       &r.winograd_layers)
+                                            : pass.run(r.program, target_);
+      });
       if (after_loop(pass.name, r.program)) return r;
     }
     return r;

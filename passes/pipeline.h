@@ -11,6 +11,7 @@
 #include "ir/graph/module.h"
 #include "ir/loop/program.h"
 #include "ir/target/target_info.h"
+#include "passes/lower/winograd.h"
 
 namespace backcast {
 
@@ -34,6 +35,7 @@ struct PipelineOptions {
   bool round_trip = false;      // also check parse(print(m)) == m after every pass
   std::ostream* log = nullptr;  // where print_after and timings go
   bool timings = false;
+  WinogradMode winograd = WinogradMode::off;
   /// Passes of the caller's own. They run once calls are inlined: `main` is all there is.
   std::vector<GraphPass> extra_graph_passes;
 };
@@ -43,6 +45,7 @@ struct PipelineResult {
   Module module;
   loop::Program program;
   bool lowered = false;
+  std::vector<WinogradLayer> winograd_layers;  // what the pass decided, once it ran
 };
 
 /// Every pass, in the order in which compilation runs them; `lower` stands between the two lists.

@@ -153,6 +153,7 @@ Report report_of(const loop::Program& program, const ReportOptions& options) {
   report.model_file = options.model_file;
   report.target = options.target;
   report.version = options.version;
+  report.winograd = options.winograd;
   report.arena_bytes = program.arena_bytes;
   report.arena_bound = program.arena_bound;
   report.arena_alignment = abi.arena_alignment;

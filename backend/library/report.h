@@ -12,10 +12,19 @@
 
 namespace backcast {
 
+/// A convolution that minimal filtering could compute, and how it is computed.
+struct ReportWinograd {
+  std::string node;
+  int tile = 0;                        // outputs per side; 0: directly
+  double error = 0, direct_error = 0;  // measured, relative to the layer's largest result
+  int64_t weight_bytes = 0, scratch_bytes = 0;
+};
+
 struct ReportOptions {
   std::string model_file, target, version;
   std::optional<int64_t> code_bytes;   // machine code, where it is known
   std::optional<int64_t> stack_bytes;  // most that a call takes
+  std::vector<ReportWinograd> winograd;
 };
 
 /// An arena buffer that holds a value while a step runs, or an operand of the step.
@@ -67,6 +76,7 @@ struct Report {
   int64_t state_alignment = 1;
   std::vector<ReportState> state;  // in order
   std::optional<int64_t> code_bytes, stack_bytes;
+  std::vector<ReportWinograd> winograd;
   std::vector<ReportEntry> entries;
 };
 

@@ -92,6 +92,20 @@ std::string entry_table(const Report& report, const ReportEntry& entry) {
   return text + memory.text();
 }
 
+std::string winograd_table(const Report& report) {
+  if (report.winograd.empty()) return "";
+  Table rows({"form", "error", "direct error", "weights", "scratch", "3x3 convolution"});
+  for (const ReportWinograd& layer : report.winograd) {
+    const bool direct = layer.tile == 0;
+    rows.add({direct ? "direct" : fmt::format("F({0}x{0})", layer.tile),
+              direct ? "" : fmt::format("{:.1e}", layer.error),
+              direct ? "" : fmt::format("{:.1e}", layer.direct_error),
+              direct ? "" : grouped(layer.weight_bytes), direct ? "" : grouped(layer.scratch_bytes),
+              layer.node});
+  }
+  return "\nMinimal filtering (Winograd); errors relative to the largest result\n\n" + rows.text();
+}
+
 std::string state_table(const Report& report) {
   if (report.state.empty()) return "";
   Table rows({"offset", "bytes", "role", "state"});
@@ -144,6 +158,7 @@ Json entry_json(const ReportEntry& entry) {
 std::string report_text(const Report& report) {
   std::string text = summary(report);
   text += state_table(report);
+  text += winograd_table(report);
   for (const ReportEntry& entry : report.entries) text += entry_table(report, entry);
   return text;
 }
@@ -172,6 +187,16 @@ std::string report_json(const Report& report) {
   }
   if (report.code_bytes) json["code_bytes"] = *report.code_bytes;
   if (report.stack_bytes) json["stack_bytes"] = *report.stack_bytes;
+  for (const ReportWinograd& layer : report.winograd) {
+    Json row = {{"node", layer.node}, {"tile", layer.tile}};
+    if (layer.tile > 0) {
+      row["error"] = layer.error;
+      row["direct_error"] = layer.direct_error;
+      row["weight_bytes"] = layer.weight_bytes;
+      row["scratch_bytes"] = layer.scratch_bytes;
+    }
+    json["winograd"].push_back(std::move(row));
+  }
   Json entries = Json::array();
   for (const ReportEntry& entry : report.entries) entries.push_back(entry_json(entry));
   json["entries"] = entries;

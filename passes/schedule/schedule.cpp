@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "ir/graph/error.h"
 #include "ir/loop/visit.h"
@@ -12,6 +13,7 @@
 #include "passes/schedule/choose.h"
 #include "passes/schedule/partition.h"
 #include "passes/schedule/stage.h"
+#include "passes/schedule/vector_loops.h"
 
 namespace backcast {
 namespace {
@@ -52,14 +54,23 @@ class Scheduling {
   void schedule_step(Step& step) {
     Kernel& kernel = result_.kernels.at(step.kernel);
     int definitions = 0;
-    loop::visit(
-        kernel.body, [&](const Stmt& s) { definitions += s->kind == StmtKind::define; }, nullptr);
     std::set<std::string> taken;
+    loop::visit(
+        kernel.body,
+        [&](const Stmt& s) {
+          definitions += s->kind == StmtKind::define;
+          if (!s->name.empty()) taken.insert(s->name);
+        },
+        nullptr);
+    const bool among_statements = std::exchange(among_statements_, !taken.empty());
+    const bool alone = definitions == 1 && !among_statements_;
     size_t parameters = kernel.buffers.size();
     kernel.body = loop::rewrite(kernel.body, nullptr, [&](const Stmt& stmt) -> Stmt {
       if (stmt->kind != StmtKind::define) return stmt;
-      return expand_definition(*stmt->definition, kernel, step, definitions == 1, taken);
+      return expand_definition(*stmt->definition, kernel, step, alone, taken);
     });
+    among_statements_ = among_statements;
+    kernel.body = expand_vector_loops(kernel.body, target_);
     kernel.body = loop::simplify(kernel.body, result_.symbols);
     if (kernel.buffers.size() > parameters) drop_unread(kernel, step);
   }
@@ -88,7 +99,7 @@ class Scheduling {
                          std::set<std::string>& taken) {
     std::vector<Definition> parts =
         definition.accumulators.empty() ? partition(definition) : phases(definition);
-    if (!definition.accumulators.empty() && parts.size() > 1) {
+    if (!definition.accumulators.empty() && parts.size() > 1 && !among_statements_) {
       if (std::optional<Definition> copied = copy_operand(definition, kernel, step)) {
         parts = phases(*copied);
       }
@@ -120,7 +131,7 @@ class Scheduling {
       const Buffer& buffer = result_.buffer(buffer_of(kernel, step, param));
       return buffer.kind == loop::BufferClass::constant && buffer.view_of < 0;
     };
-    return choose_schedule(definition, kernel, target_, is_constant, true);
+    return choose_schedule(definition, kernel, target_, is_constant, !among_statements_);
   }
 
   /// A name that neither a kernel nor a buffer has.
@@ -318,6 +329,7 @@ class Scheduling {
 
   const TargetInfo& target_;
   Program result_;
+  bool among_statements_ = false;  // what stands there can have no kernel run before it
   std::vector<Step> before_;                          // rearrange what the step under way reads
   std::map<uint64_t, std::vector<BufferId>> packed_;  // constants by hash
 };

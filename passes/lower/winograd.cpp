@@ -1,0 +1,200 @@
+// See winograd.h. One walk over the steps; a layer's kernel is replaced where it is called.
+#include "passes/lower/winograd.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "ir/loop/liveness.h"
+#include "passes/lower/winograd_choice.h"
+#include "passes/lower/winograd_kernels.h"
+#include "passes/lower/winograd_layer.h"
+#include "passes/plan/plan_memory.h"
+
+namespace backcast {
+namespace {
+
+using loop::Buffer;
+using loop::BufferClass;
+using loop::BufferId;
+using loop::Kernel;
+using loop::Program;
+using loop::Step;
+using loop::StepKind;
+
+class Winograd {
+ public:
+  Winograd(const Program& program, const TargetInfo& target, WinogradMode mode,
+           std::vector<WinogradLayer>* layers)
+      : target_(target), mode_(mode), layers_(layers), result_(program) {}
+
+  Program run() {
+    if (mode_ == WinogradMode::off) return std::move(result_);
+    for (loop::EntryPoint& entry : result_.entries) walk(entry.steps);
+    drop_uncalled();
+    return std::move(result_);
+  }
+
+ private:
+  void walk(std::vector<Step>& steps) {
+    for (Step& step : steps) {
+      walk(step.body);
+      walk(step.otherwise);
+      if (step.kind == StepKind::call) consider(step);
+    }
+  }
+
+  const Literal* weights_of(const Kernel& kernel, const Step& step, const std::string& name) const {
+    for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+      if (kernel.buffers[i].name != name) continue;
+      const Buffer& buffer = result_.buffer(step.buffers[i]);
+      const bool constant = buffer.kind == BufferClass::constant && buffer.view_of < 0;
+      return constant ? &buffer.value : nullptr;
+    }
+    return nullptr;
+  }
+
+  void consider(Step& step) {
+    const Kernel kernel = result_.kernels.at(step.kernel);
+    const std::optional<WinogradConv> conv = match_winograd(
+        kernel, [&](const std::string& name) { return weights_of(kernel, step, name) != nullptr; });
+    if (!conv) return;
+    const WinogradWeights weights(*conv, kernel, *weights_of(kernel, step, conv->weights));
+    WinogradLayer layer;
+    layer.node = step.loc.node;
+    layer.direct_cycles = layer.cycles = direct_cycles(*conv, target_);
+    const std::optional<WinogradForm> form = choose(*conv, weights, layer);
+    if (form) replace(step, kernel, *conv, weights, *form, layer);
+    if (layers_) layers_->push_back(layer);
+  }
+
+  bool use_fma() const { return target_.has_fma && target_.prefers_fma; }
+
+  /// The form that is fastest among those within the bound; nothing: directly.
+  std::optional<WinogradForm> choose(const WinogradConv& conv, const WinogradWeights& weights,
+                                     WinogradLayer& layer) const {
+    const bool automatic = mode_ == WinogradMode::automatic;
+    if (automatic && !conv.channels_last && target_.vector_bits > 0) return std::nullopt;
+    std::optional<WinogradForm> best;
+    for (const int m : {2, 4}) {
+      if (mode_ == (m == 2 ? WinogradMode::f4 : WinogradMode::f2)) continue;
+      if (m == 4 && automatic && is_microcontroller(target_)) continue;
+      const WinogradCandidate candidate = best_form(conv, m, target_);
+      const bool faster = candidate.cycles < layer.cycles;
+      if (!faster && (automatic || best)) continue;
+      const WinogradError error = measure_error(conv, weights, m, use_fma());
+      layer.direct_error = error.direct;
+      if (error.transformed > kWinogradBound) continue;
+      best = candidate.form;
+      layer.tile = m;
+      layer.error = error.transformed;
+      layer.cycles = candidate.cycles;
+    }
+    return best;
+  }
+
+  template <class Taken>
+  static std::string fresh(const std::string& wish, const Taken& taken) {
+    std::string name = wish;
+    for (int i = 2; taken(name); ++i) name = fmt::format("{}_{}", wish, i);
+    return name;
+  }
+
+  BufferId add_buffer(const std::string& wish, Buffer buffer) {
+    buffer.name = fresh(wish, [&](const std::string& name) {
+      return std::any_of(result_.buffers.begin(), result_.buffers.end(),
+                         [&](const Buffer& other) { return other.name == name; });
+    });
+    result_.buffers.push_back(std::move(buffer));
+    return static_cast<BufferId>(result_.buffers.size()) - 1;
+  }
+
+  BufferId add_planes(const std::string& wish, const WinogradConv& conv, const WinogradForm& form,
+                      int64_t stride, const Loc& loc) {
+    Buffer buffer;
+    buffer.element = loop::element_of(conv.scalar);
+    buffer.shape = {Dim(form.frequencies()), Dim(stride)};
+    buffer.alignment = target_.vector_bits / 8;
+    buffer.loc = loc;
+    return add_buffer(wish, std::move(buffer));
+  }
+
+  void replace(Step& step, const Kernel& kernel, const WinogradConv& conv,
+               const WinogradWeights& weights, const WinogradForm& form, WinogradLayer& layer) {
+    const bool guarded = mode_ == WinogradMode::automatic && is_microcontroller(target_);
+    const int64_t arena = guarded ? plan_memory(result_, target_).arena_bytes : 0;
+    const size_t buffers = result_.buffers.size();
+    const Step before = step;
+    rewrite(step, kernel, conv, weights, form, layer);
+    if (!guarded || plan_memory(result_, target_).arena_bytes <= arena) return;
+    step = before;
+    result_.buffers.resize(buffers);
+    layer.tile = 0;
+    layer.cycles = layer.direct_cycles;
+  }
+
+  void rewrite(Step& step, const Kernel& kernel, const WinogradConv& conv,
+               const WinogradWeights& weights, const WinogradForm& form, WinogradLayer& layer) {
+    Buffer filter;
+    filter.kind = BufferClass::constant;
+    filter.value = transformed_weights(conv, weights, form.m);
+    filter.element = loop::element_of(conv.scalar);
+    filter.shape = filter.value.type().shape;
+    filter.loc = step.loc;
+    const std::string& name = kernel.name;
+    std::map<std::string, BufferId> places;
+    places[kFilter] = add_buffer(name + "_filter", std::move(filter));
+    places[kSpectrum] = add_planes(name + "_spectrum", conv, form, form.input_stride, step.loc);
+    places[kProducts] = add_planes(name + "_products", conv, form, form.output_stride, step.loc);
+    layer.weight_bytes = result_.storage_bytes(places[kFilter]);
+    layer.scratch_bytes =
+        result_.storage_bytes(places[kSpectrum]) + result_.storage_bytes(places[kProducts]);
+    for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+      places[kernel.buffers[i].name] = step.buffers[i];
+    }
+    Kernel made = winograd_kernel(conv, kernel, form, use_fma());
+    made.name = fresh(name + "_winograd",
+                      [&](const std::string& taken) { return result_.kernels.contains(taken); });
+    step.kernel = made.name;
+    step.buffers.clear();
+    for (const loop::BufferParam& param : made.buffers) {
+      step.buffers.push_back(places.at(param.name));
+    }
+    result_.kernels.emplace(made.name, std::move(made));
+  }
+
+  void drop_uncalled() {
+    std::set<std::string> called;
+    for (const loop::EntryPoint& entry : result_.entries) {
+      for (const Step* step : loop::flat_steps(entry.steps)) {
+        if (step->kind == StepKind::call) called.insert(step->kernel);
+      }
+    }
+    std::erase_if(result_.kernels, [&](const auto& item) { return !called.contains(item.first); });
+  }
+
+  const TargetInfo& target_;
+  WinogradMode mode_;
+  std::vector<WinogradLayer>* layers_;
+  Program result_;
+};
+
+}  // namespace
+
+Program winograd(const Program& program, const TargetInfo& target, WinogradMode mode,
+                 std::vector<WinogradLayer>* layers) {
+  return Winograd(program, target, mode, layers).run();
+}
+
+std::string describe(const WinogradLayer& layer) {
+  if (layer.tile == 0) return "direct";
+  return fmt::format(
+      "F({0}x{0},3x3), relative error {1:.1e} (direct {2:.1e}), weights {3} bytes, "
+      "scratch {4} bytes",
+      layer.tile, layer.error, layer.direct_error, layer.weight_bytes, layer.scratch_bytes);
+}
+
+}  // namespace backcast

@@ -1,0 +1,46 @@
+// Winograd's minimal filtering, F(2×2, 3×3) and F(4×4, 3×3), for convolutions of stride 1 with
+// constant weights: 2.25 and 4 times fewer multiplications, for additions and for room
+// (A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015).
+//   Requires: fused definitions, nothing scheduled yet.
+//   Ensures: the same values but for rounding. A layer's kernel becomes three stages: patches of
+//   the input transformed into frequencies (statements), one matrix product per frequency with
+//   weights transformed at compile time (a definition, for the scheduler of contractions), and the
+//   inverse transform with the layer's own epilogue (statements). They work on blocks of tiles, one
+//   after another, so that what they keep in between stays small.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/loop/program.h"
+#include "ir/target/target_info.h"
+
+namespace backcast {
+
+/// `automatic` takes what the cost model finds faster (winograd_choice.h) and, on microcontrollers,
+/// never what would raise the arena; `on` takes it wherever it is possible; `f2` and `f4` take that
+/// form wherever it is possible. All keep kWinogradBound.
+enum class WinogradMode : uint8_t { off, automatic, on, f2, f4 };
+
+/// Most that a layer's error may be, relative to its largest result: of f32, on random data, with
+/// the layer's own weights, against double.
+inline constexpr double kWinogradBound = 1e-5;
+
+/// What was decided for a layer that has the shape for it.
+struct WinogradLayer {
+  std::string node;
+  int tile = 0;                          // outputs per side: 2 or 4; 0: computed directly
+  double error = 0, direct_error = 0;    // measured, relative to the largest result
+  double cycles = 0, direct_cycles = 0;  // by the model
+  int64_t weight_bytes = 0, scratch_bytes = 0;
+};
+
+/// `layers`, unless null, receives one entry per layer that could be transformed, in order.
+loop::Program winograd(const loop::Program& program, const TargetInfo& target, WinogradMode mode,
+                       std::vector<WinogradLayer>* layers = nullptr);
+
+/// `F(4x4,3x3), error 3.1e-06 (direct 4e-07), weights 147,456 bytes, scratch 36,864 bytes`.
+std::string describe(const WinogradLayer& layer);
+
+}  // namespace backcast
