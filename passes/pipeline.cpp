@@ -19,6 +19,7 @@
 #include "passes/lower/fuse.h"
 #include "passes/lower/lower.h"
 #include "passes/lower/place_copies.h"
+#include "passes/plan/order_steps.h"
 #include "passes/plan/plan_memory.h"
 #include "passes/plan/rematerialize.h"
 #include "passes/plan/update_in_place.h"
@@ -92,6 +93,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"parallelize", parallelize},
       // Equal kernels, one body.
       {"share_kernels", share_pass},
+      // The order of steps that needs the least memory.
+      {"order_steps", order_steps},
       // Every arena buffer gets its place.
       {"plan_memory", plan_memory},
   };
