@@ -12,7 +12,7 @@ namespace {
 
 struct Options {
   CompileRequest request;
-  std::vector<std::string> dims, print_after;
+  std::vector<std::string> dims, print_after, ranges;
   TrainingOptions training;
   std::string output = ".", emit = "lib", winograd = "off";
 };
@@ -21,6 +21,7 @@ int run(Options& o) {
   Emit emit = parse_emit(o.emit);
   o.request.dims = parse_dims(o.dims);
   o.request.pipeline.winograd = parse_winograd(o.winograd);
+  if (!o.ranges.empty()) o.request.pipeline.inputs = parse_input_bounds(o.ranges);
   o.request.training = o.training.request();
   o.request.pipeline.print_after.insert(o.print_after.begin(), o.print_after.end());
   o.request.pipeline.log = &std::cerr;
@@ -51,6 +52,7 @@ Action add_compile(CLI::App& app) {
   app.add_option("--emit", o->emit, "lib, c, obj, llvm or ir")->capture_default_str();
   app.add_option("--winograd", o->winograd, winograd_help())->capture_default_str();
   app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
+  app.add_option("--input-range", o->ranges, input_range_help())->allow_extra_args(false);
   app.add_option("--max-trips", o->request.max_trips,
                  "of a Loop that only run time bounds; needed to train through it")
       ->check(CLI::NonNegativeNumber);

@@ -15,7 +15,7 @@ namespace {
 
 struct Options {
   CompileRequest request;
-  std::vector<std::string> dims, inputs;
+  std::vector<std::string> dims, inputs, ranges;
   std::string output, winograd = "off";
   bool pb = false;
 };
@@ -49,6 +49,7 @@ std::vector<Literal> read_inputs(const std::vector<std::string>& words,
 
 int run(Options& o) {
   o.request.dims = parse_dims(o.dims);
+  if (!o.ranges.empty()) o.request.pipeline.inputs = parse_input_bounds(o.ranges);
   o.request.pipeline.winograd = parse_winograd(o.winograd);
   CompiledModel model = compile_model(o.request);
   std::vector<Literal> inputs = read_inputs(o.inputs, model.imported.input_names);
@@ -83,6 +84,7 @@ Action add_run(CLI::App& app) {
   app.add_option("-o,--output", o->output, "folder for the outputs");
   app.add_flag("--pb", o->pb, "write ONNX .pb tensors instead of .npy");
   app.add_option("--winograd", o->winograd, winograd_help())->capture_default_str();
+  app.add_option("--input-range", o->ranges, input_range_help())->allow_extra_args(false);
   app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
   return [o] { return run(*o); };
 }

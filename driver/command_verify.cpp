@@ -20,7 +20,7 @@ namespace {
 
 struct Options {
   CompileRequest request;
-  std::vector<std::string> dims;
+  std::vector<std::string> dims, ranges;
   std::string data, emit = "lib", winograd = "off";
   bool evaluator = false;
   double rtol = kOnnxRelative, atol = kOnnxAbsolute;
@@ -62,6 +62,7 @@ Results run_all(const Options& o, const std::vector<DataSet>& sets) {
 
 int run(Options& o) {
   o.request.dims = parse_dims(o.dims);
+  if (!o.ranges.empty()) o.request.pipeline.inputs = parse_input_bounds(o.ranges);
   o.request.pipeline.winograd = parse_winograd(o.winograd);
   const fs::path model(o.request.model);
   const std::string folder = o.data.empty() ? model.parent_path().string() : o.data;
@@ -97,6 +98,7 @@ Action add_verify(CLI::App& app) {
   app.add_option("--rtol", o->rtol, "relative tolerance")->capture_default_str();
   app.add_option("--atol", o->atol, "absolute tolerance")->capture_default_str();
   app.add_option("--winograd", o->winograd, winograd_help())->capture_default_str();
+  app.add_option("--input-range", o->ranges, input_range_help())->allow_extra_args(false);
   app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
   return [o] { return run(*o); };
 }

@@ -1,7 +1,9 @@
 #include "driver/compiler.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +19,7 @@
 #include "ir/graph/text.h"
 #include "ir/loop/text.h"
 #include "ir/ops/op_attrs.h"
+#include "driver/layers.h"
 #include "ir/ops/ops.h"
 #include "passes/graph/differentiate.h"
 
@@ -92,6 +95,14 @@ std::map<std::string, DimRange> parse_dims(const std::vector<std::string>& words
   return result;
 }
 
+std::string input_range_help() {
+  return fmt::format(
+      "what the inputs are promised to lie within: LOW,HIGH or NAME=LOW,HIGH for one of them; "
+      "channels that no such input changes are left out. The others' range is {:g},{:g}; without "
+      "this option nothing is promised",
+      -InputBounds::kDefault, InputBounds::kDefault);
+}
+
 std::string library_name(const std::string& wish, const std::string& model_path) {
   std::string stem = fs::path(model_path).stem().string();
   // A file called model.onnx is named after its folder.
@@ -140,6 +151,15 @@ void check_address_space(const Abi& abi, const TargetInfo& target) {
   }
 }
 
+void check_input_names(const InputBounds& bounds, const ImportedModel& model) {
+  for (const auto& [name, range] : bounds.named) {
+    const std::vector<std::string>& names = model.input_names;
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    throw CompileError(fmt::format("--input-range {}=…: the model's inputs are {}", name,
+                                   fmt::join(names, ", ")));
+  }
+}
+
 /// Of all constants and initial values as the model has them, before a target packs them.
 uint64_t hash_of_values(const Module& module) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -180,7 +200,12 @@ CompiledModel compile_model(const CompileRequest& request) {
         module = add_derivatives(std::move(module), request.derivatives);
       }
     }
+    if (options.inputs) check_input_names(*options.inputs, model.imported);
     model.result = run_pipeline(module, model.target, options);
+    if (model.result.dropped.channels > 0) {
+      model.promise = "valid for " + options.inputs->describe();
+      model.macs_before = layers_of(model.imported).macs;
+    }
     if (model.result.lowered) {
       if (request.training) {
         model.result.program.model_hash = hash_of_values(module);
@@ -236,10 +261,14 @@ Files emit_files(const CompiledModel& model, Emit emit) {
   header.target = model.target.name;
   header.version = BACKCAST_VERSION;
   header.training = model.training;
+  header.promise = model.promise;
   ReportOptions report;
   report.model_file = header.model_file;
   report.target = header.target;
   report.version = BACKCAST_VERSION;
+  report.dropped_channels = model.result.dropped.channels;
+  report.macs_before = model.macs_before;
+  report.promise = model.promise;
   for (const WinogradLayer& layer : model.result.winograd_layers) {
     report.winograd.push_back({layer.node, layer.tile, layer.error, layer.direct_error,
                                layer.weight_bytes, layer.scratch_bytes});

@@ -48,8 +48,13 @@ struct CompiledModel {
   PipelineResult result;
   Abi abi;
   std::string model_file;  // without folders
+  int64_t macs_before = 0;  // with the channels that are dropped; 0: there are none
+  std::string promise;     // "valid for inputs within ±1e+06"; empty: for all
   std::string training;    // "training with mse and adam"; empty without
 };
+
+/// What `--input-range` says, for `--help`.
+std::string input_range_help();
 
 /// `message` with the file's name (without folders) in front of every line that lacks it.
 std::string name_file(const std::string& message, const std::string& path);

@@ -12,6 +12,7 @@
 #include "ir/loop/verifier.h"
 #include "passes/asked_passes.h"
 #include "passes/graph/assign_layout.h"
+#include "passes/graph/drop_constant_channels.h"
 #include "passes/graph/fold_scale.h"
 #include "passes/graph/inline_calls.h"
 #include "passes/graph/keep_positions.h"
@@ -62,6 +63,8 @@ const std::vector<GraphPass>& graph_passes() {
       {"simplify", simplify},
       // Batch normalisation and its like disappear into weights.
       {"fold_scale", fold_scale},
+      // Channels that no input within a promised range changes; only where one is promised.
+      {"drop_constant_channels", drop_constant_channels},
       // Poolings remember positions, not their operands.
       {"keep_positions", keep_positions},
       // Channels last; transposes go to where they cancel.
@@ -165,7 +168,13 @@ class PassRunner {
     check_names();
     PipelineResult r{module, {}, false, {}};
     for (const GraphPass& pass : graph_passes_to_run()) {
-      timed(pass.name, [&] { r.module = pass.run(r.module); });
+      timed(pass.name, [&] {
+        if (pass.name != "drop_constant_channels") {
+          r.module = pass.run(r.module);
+        } else if (options_.inputs) {
+          r.module = drop_constant_channels(simplify(r.module), *options_.inputs, &r.dropped);
+        }
+      });
       if (after_graph(pass.name, r.module)) return r;
     }
     timed("lower", [&] { r.program = lower(r.module, options_.name); });

@@ -11,6 +11,7 @@
 #include "ir/graph/module.h"
 #include "ir/loop/program.h"
 #include "ir/target/target_info.h"
+#include "passes/graph/drop_constant_channels.h"
 #include "passes/lower/winograd.h"
 
 namespace backcast {
@@ -35,6 +36,7 @@ struct PipelineOptions {
   bool round_trip = false;      // also check parse(print(m)) == m after every pass
   std::ostream* log = nullptr;  // where print_after and timings go
   bool timings = false;
+  std::optional<InputBounds> inputs;  // what callers promise to give; for dropping channels
   WinogradMode winograd = WinogradMode::off;
   /// Passes of the caller's own. They run once calls are inlined: `main` is all there is.
   std::vector<GraphPass> extra_graph_passes;
@@ -45,6 +47,7 @@ struct PipelineResult {
   Module module;
   loop::Program program;
   bool lowered = false;
+  DroppedChannels dropped = {};  // from within tensors
   std::vector<WinogradLayer> winograd_layers;  // what the pass decided, once it ran
 };
 

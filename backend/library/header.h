@@ -18,6 +18,7 @@ struct HeaderOptions {
   /// Is `stack_bytes` what local variables take rather than a bound on the machine code?
   bool stack_is_estimate = false;
   std::string training;  // "training with cross-entropy and momentum, batch 4"; empty: not said
+  std::string promise;   // "valid for inputs within ±1e+06"; empty: for all
 };
 
 /// Equal input gives equal text: no date, no path.

@@ -159,6 +159,9 @@ Report report_of(const loop::Program& program, const ReportOptions& options) {
   report.arena_alignment = abi.arena_alignment;
   report.weight_bytes = abi.weight_bytes;
   report.code_bytes = options.code_bytes;
+  report.dropped_channels = options.dropped_channels;
+  report.macs_before = options.macs_before;
+  report.promise = options.promise;
   report.stack_bytes = options.stack_bytes;
   for (const loop::BufferId id : linked_constants(program)) {
     if (program.buffer(id).kind == BufferClass::state) continue;

@@ -24,6 +24,9 @@ struct ReportOptions {
   std::string model_file, target, version;
   std::optional<int64_t> code_bytes;   // machine code, where it is known
   std::optional<int64_t> stack_bytes;  // most that a call takes
+  int64_t dropped_channels = 0;        // that no input within `promise` changes
+  int64_t macs_before = 0;             // with them
+  std::string promise;                 // "valid for inputs within ±1e+06"; empty: for all
   std::vector<ReportWinograd> winograd;
 };
 
@@ -76,6 +79,8 @@ struct Report {
   int64_t state_alignment = 1;
   std::vector<ReportState> state;  // in order
   std::optional<int64_t> code_bytes, stack_bytes;
+  int64_t dropped_channels = 0, macs_before = 0;
+  std::string promise;
   std::vector<ReportWinograd> winograd;
   std::vector<ReportEntry> entries;
 };

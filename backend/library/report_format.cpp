@@ -70,6 +70,11 @@ std::string summary(const Report& report) {
                          : "constants; the compiler adds the code");
   if (report.stack_bytes) line("stack", *report.stack_bytes, "");
   text += fmt::format("{:<10}{:>14}\n", "parameters", grouped(report.parameters));
+  if (report.dropped_channels > 0) {
+    text += fmt::format(
+        "{:<10}{:>14} channels that no input changes, of {} multiply-accumulates; {}\n", "dropped",
+        grouped(report.dropped_channels), grouped(report.macs_before), report.promise);
+  }
   return text;
 }
 
@@ -184,6 +189,11 @@ std::string report_json(const Report& report) {
                                {"offset", v.offset},
                                {"bytes", v.bytes}});
     }
+  }
+  if (report.dropped_channels > 0) {
+    json["dropped_channels"] = report.dropped_channels;
+    json["macs_before"] = report.macs_before;
+    json["promise"] = report.promise;
   }
   if (report.code_bytes) json["code_bytes"] = *report.code_bytes;
   if (report.stack_bytes) json["stack_bytes"] = *report.stack_bytes;
