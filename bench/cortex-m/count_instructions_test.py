@@ -93,7 +93,8 @@ SEQUENCE = [
     ("nop", 1, "integer"), ("ldrb.w r6, [r4, r0]", 2, "load"), ("str.w r6, [r4, r0]", 2, "store"),
     ("mul r0, r0, r1", 1, "integer"), ("smlal r0, r1, r2, r3", 1, "integer"),
     ("udiv r0, r0, r1", 7, "integer"), ("add.w r0, r0, #3", 1, "integer"),
-    ("movs r5, #10\n1:\n  subs r5, r5, #1\n  bne 1b", 1 + 10 + 9 * 3 + 1, "integer " * 11 + "branch " * 10),
+    ("movs r5, #10\n1:\n  subs r5, r5, #1\n  bne 1b", 1 + 10 + 9 * 3 + 1,
+     "integer " * 11 + "branch " * 10),
     ("b 2f\n  nop\n2:", 3, "branch"), ("cbz r4, 3f\n  nop\n3:", 1 + 1, "branch integer"),
     ("bl 4f\n  b 5f\n4:\n  bx lr\n5:", 3 + 3 + 3, "branch " * 3)]
 SEQUENCE_PROGRAM = """

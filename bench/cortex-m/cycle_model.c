@@ -5,16 +5,16 @@
 #include <string.h>
 
 const char *const class_names[kClassCount] = {
-    "integer", "load",       "store",        "multiple", "branch",   "fp-load",   "fp-store",
-    "fp-fma",  "fp-divide",  "fp-multiply",  "fp-other", "vector-fma", "vector-other"};
+    "integer", "load",      "store",       "multiple", "branch",     "fp-load",     "fp-store",
+    "fp-fma",  "fp-divide", "fp-multiply", "fp-other", "vector-fma", "vector-other"};
 
 /* A decoded instruction: what the model wants to know of it. */
 typedef struct {
   Modelled result;
-  int base;      /* core register a load or store forms its address from, or -1 */
-  int loaded;    /* core register of a load, or -1 */
-  int reads[3];  /* single-precision registers whose value is needed at once, or -1 */
-  int writes;    /* single-precision register of arithmetic, or -1 */
+  int base;     /* core register a load or store forms its address from, or -1 */
+  int loaded;   /* core register of a load, or -1 */
+  int reads[3]; /* single-precision registers whose value is needed at once, or -1 */
+  int writes;   /* single-precision register of arithmetic, or -1 */
 } Decoded;
 
 static unsigned bits(unsigned word, unsigned high, unsigned low) {
@@ -94,7 +94,7 @@ static Decoded decode_multiple_or_dual(unsigned h, unsigned l) {
   bool load = bits(h, 4, 4);
   if (bits(h, 6, 6) == 0) return multiple(count_ones(l), load && bits(l, 15, 15));
   if (bits(h, 8, 4) == 0x0D && bits(l, 7, 5) == 0) return decoded(kBranch, 2); /* tbb, tbh */
-  if (bits(h, 8, 8) == 0 && bits(h, 5, 5) == 0) { /* exclusive */
+  if (bits(h, 8, 8) == 0 && bits(h, 5, 5) == 0) {                              /* exclusive */
     return transfer(load, bits(h, 3, 0), bits(l, 15, 12), 2);
   }
   return multiple(2, false); /* ldrd, strd */

@@ -1,5 +1,5 @@
-/* Instruction classes of Thumb-2 and AArch64, and a model of the cycles a Cortex-M4F takes. The model
- * ranks code; it is never a latency. README.md has its table.
+/* Instruction classes of Thumb-2 and AArch64, and a model of the cycles a Cortex-M4F takes. The
+ * model ranks code; it is never a latency. README.md has its table.
  *
  * Source of the figures: Arm's Cortex-M4 Technical Reference Manual, "Instruction set summary" and
  * "FPU instruction set". Memory answers without wait states. */
@@ -32,9 +32,9 @@ extern const char *const class_names[kClassCount];
 /* What an instruction leaves to the next one of its block. Starts as {.written = -1, .loaded = -1}.
  */
 typedef struct {
-  int written;  /* the single-precision register that arithmetic wrote, or -1 */
-  bool memory;  /* a load or store of one core register, whose data phase the next one overlaps */
-  int loaded;   /* the core register it loaded, or -1 */
+  int written; /* the single-precision register that arithmetic wrote, or -1 */
+  bool memory; /* a load or store of one core register, whose data phase the next one overlaps */
+  int loaded;  /* the core register it loaded, or -1 */
 } Pipeline;
 
 typedef struct {

@@ -8,8 +8,8 @@
  * "ADDRESS SIZE" of `ranges`, and "total …" when the guest ends; … is the number of instructions
  * and, with isa=, "cycles=N" (Thumb; cycle_model.h) and the number of each class. The markers are
  * told by the address of their first instruction, in a callback of that instruction alone: neither
- * its bytes nor the extent of a translation block matters. A marker is a bare return; a region holds
- * neither the markers nor their calls.
+ * its bytes nor the extent of a translation block matters. A marker is a bare return; a region
+ * holds neither the markers nor their calls.
  *
  * Debian ships no qemu-plugin.h, so what is used of its version 1 is declared here. */
 #include <inttypes.h>
