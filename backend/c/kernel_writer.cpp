@@ -72,6 +72,23 @@ struct Mentions {
   std::set<std::string> arrays;  // allocations with an index that is no constant or of mixed lanes
   std::map<std::string, std::set<int64_t>> elements;  // constant indices of allocations
   std::map<std::string, Type> allocations;
+  // What is bound to a variable: several values once loops are unrolled.
+  std::map<std::string, std::vector<Expr>> lets;
+  std::vector<std::string> found;  // variables whose values are not added yet
+
+  bool waits_for_reads = false;  // of variables, before what a `let` computes counts
+
+  Mentions() = default;
+  /// All of a body, without what is computed for nothing.
+  explicit Mentions(const Stmt& body) : waits_for_reads(true) {
+    add(body);
+    while (!found.empty()) {
+      const auto let = lets.find(found.back());
+      found.pop_back();
+      if (let == lets.end()) continue;
+      for (const Expr& value : let->second) add(value);
+    }
+  }
 
   void touch(const std::string& buffer, const Expr& index, Type value) {
     const auto allocation = allocations.find(buffer);
@@ -91,7 +108,7 @@ struct Mentions {
       const Expr& e = *pending.back();
       pending.pop_back();
       if (!seen.insert(e.get()).second) continue;
-      if (e->kind == ExprKind::var) variables.insert(e->name);
+      if (e->kind == ExprKind::var && variables.insert(e->name).second) found.push_back(e->name);
       if (e->kind == ExprKind::load) {
         loaded.insert(e->name);
         touch(e->name, e->args[0], e.type());
@@ -104,6 +121,10 @@ struct Mentions {
     const StmtNode& node = *stmt;
     BC_CHECK(node.kind != StmtKind::define, "a definition must be lowered before code is emitted");
     if (node.kind == StmtKind::alloc) allocations[node.name] = node.type;
+    if (node.kind == StmtKind::let && waits_for_reads) {
+      lets[node.name].push_back(node.exprs[0]);
+      return;
+    }
     for (const Expr& e : node.exprs) add(e);
     if (node.kind == StmtKind::store) {
       stored.insert(node.name);
@@ -123,9 +144,7 @@ class KernelWriter {
  public:
   KernelWriter(Prelude& prelude, const std::map<std::string, loop::MathFunction>& functions,
                const Stmt& body)
-      : writer_(prelude, functions), body_(body) {
-    mentions_.add(body_);
-  }
+      : writer_(prelude, functions), body_(body), mentions_(body) {}
 
   FunctionWriter& writer() { return writer_; }
   const Mentions& mentions() const { return mentions_; }
