@@ -67,7 +67,6 @@ class EntryEmitter {
   llvm::Value* is_true(BufferId id);
   void emit_hooked_step(const Step& step, const StepAbi& abi);
   void emit_copy(const Step& step);
-  void emit_pieces(const Step& step, llvm::Function& kernel, llvm::ArrayRef<llvm::Value*> args);
   void allocate_closure();
   void emit_hook(llvm::Value* hook, int32_t number, llvm::Value* name);
   llvm::Value* step_name(const StepAbi& step);
@@ -444,7 +443,8 @@ void EntryEmitter::emit_hooked_step(const Step& step, const StepAbi& abi) {
     BC_CHECK(kernel->arg_size() == args.size(), "a call of kernel {} has {} arguments, not {}",
              step.kernel, args.size(), kernel->arg_size());
     if (step.grain > 0) {
-      emit_pieces(step, *kernel, args);
+      emit_shared_call({parallel_for_, user_, closure_, step.grain}, *kernel, args, types_.target(),
+                       builder_);
     } else {
       builder_.CreateCall(kernel, args);
     }
@@ -454,46 +454,11 @@ void EntryEmitter::emit_hooked_step(const Step& step, const StepAbi& abi) {
 
 /// Room for the largest closure of the entry point's steps.
 void EntryEmitter::allocate_closure() {
-  const llvm::DataLayout& layout = module_.getDataLayout();
-  uint64_t bytes = 0;
+  std::vector<const llvm::Function*> kernels;
   for (const Step* step : loop::flat_steps(entry_.steps)) {
-    if (step->grain == 0) continue;
-    llvm::StructType* type = closure_type(*symbols_.kernels.at(step->kernel));
-    bytes = std::max<uint64_t>(bytes, layout.getTypeAllocSize(type));
+    if (step->grain > 0) kernels.push_back(symbols_.kernels.at(step->kernel));
   }
-  if (bytes == 0) return;
-  llvm::BasicBlock& first = function_->getEntryBlock();
-  Builder at_entry(&first, first.begin());
-  llvm::Type* room = llvm::ArrayType::get(llvm::Type::getInt8Ty(context_), bytes);
-  llvm::AllocaInst* closure = at_entry.CreateAlloca(room);
-  closure->setAlignment(llvm::Align(8));
-  closure_ = closure;
-}
-
-/// parallel_for(user, count, grain, piece, closure) where the caller has one, else the kernel.
-void EntryEmitter::emit_pieces(const Step& step, llvm::Function& kernel,
-                               llvm::ArrayRef<llvm::Value*> args) {
-  llvm::BasicBlock* shared = llvm::BasicBlock::Create(context_, "shared", function_);
-  llvm::BasicBlock* alone = llvm::BasicBlock::Create(context_, "alone", function_);
-  llvm::BasicBlock* next = llvm::BasicBlock::Create(context_, "done", function_);
-  builder_.CreateCondBr(builder_.CreateIsNull(parallel_for_), alone, shared);
-  builder_.SetInsertPoint(alone);
-  builder_.CreateCall(&kernel, args);
-  builder_.CreateBr(next);
-  builder_.SetInsertPoint(shared);
-  llvm::StructType* type = closure_type(kernel);
-  for (unsigned i = 0; i < type->getNumElements(); ++i) {
-    builder_.CreateStore(args[i], builder_.CreateStructGEP(type, closure_, i));
-  }
-  llvm::Type* int64 = llvm::Type::getInt64Ty(context_);
-  auto* signature = llvm::FunctionType::get(
-      llvm::Type::getVoidTy(context_), {pointer_, int64, int64, pointer_, pointer_}, false);
-  builder_.CreateCall(signature, parallel_for_,
-                      {user_, builder_.CreateIntCast(args.back(), int64, true),
-                       llvm::ConstantInt::getSigned(int64, step.grain),
-                       piece_function(kernel, types_.target()), closure_});
-  builder_.CreateBr(next);
-  builder_.SetInsertPoint(next);
+  if (!kernels.empty()) closure_ = closure_room(kernels, *function_);
 }
 
 void EntryEmitter::emit_copy(const Step& step) {
