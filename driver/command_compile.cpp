@@ -6,6 +6,7 @@
 
 #include "driver/commands.h"
 #include "driver/compiler.h"
+#include "driver/memory_size.h"
 
 namespace backcast {
 namespace {
@@ -14,7 +15,7 @@ struct Options {
   CompileRequest request;
   std::vector<std::string> dims, print_after, ranges;
   TrainingOptions training;
-  std::string output = ".", emit = "lib", winograd = "off";
+  std::string output = ".", emit = "lib", winograd = "off", ram;
 };
 
 int run(Options& o) {
@@ -23,6 +24,7 @@ int run(Options& o) {
   o.request.pipeline.winograd = parse_winograd(o.winograd);
   if (!o.ranges.empty()) o.request.pipeline.inputs = parse_input_bounds(o.ranges);
   o.request.training = o.training.request();
+  o.request.pipeline.ram = parse_ram(o.ram);
   o.request.pipeline.print_after.insert(o.print_after.begin(), o.print_after.end());
   o.request.pipeline.log = &std::cerr;
   CompiledModel model = compile_model(o.request);
@@ -67,6 +69,7 @@ Action add_compile(CLI::App& app) {
   app.add_option("--print-after", o->print_after, "print the IR after these passes (or all)");
   app.add_option("--stop-after", o->request.pipeline.stop_after, "end after this pass (--emit ir)");
   app.add_flag("--timings", o->request.pipeline.timings, "print what each pass took");
+  add_ram_option(app, o->ram);
   o->training.add(app);
   app.get_option("--train")->excludes(derivative);
   return [o] { return run(*o); };

@@ -7,6 +7,7 @@
 #include "driver/commands.h"
 #include "driver/compiler.h"
 #include "driver/layers.h"
+#include "driver/memory_size.h"
 #include "driver/training_memory.h"
 #include "frontend/operators.h"
 #include "ir/ops/ops.h"
@@ -17,7 +18,7 @@ namespace backcast {
 namespace {
 
 struct Options {
-  std::string model, target = "native";
+  std::string model, target = "native", ram;
   std::vector<std::string> dims;
   std::optional<int64_t> max_trips;
   TrainingOptions training;
@@ -121,6 +122,7 @@ void print_memory(const ImportedModel& model, const Options& o) {
   const TargetInfo target = resolve_target(o.target);
   PipelineOptions options;
   options.verify = false;
+  options.ram = parse_ram(o.ram);
   try {
     const PipelineResult result = run_pipeline(model.module, target, options);
     const Abi abi = abi_of(result.program);
@@ -167,6 +169,7 @@ int run(Options& o) {
     request.target = o.target;
     request.dims = parse_dims(o.dims);
     request.max_trips = o.max_trips;
+    request.pipeline.ram = parse_ram(o.ram);
     fmt::print("{}", training_memory(request));
     return 0;
   }
@@ -195,6 +198,7 @@ Action add_inspect(CLI::App& app) {
                "list the ONNX operators that can be imported and the core operators");
   app.add_flag("--targets", o->targets, "list the targets");
   app.add_flag("--markdown", o->markdown, "tables as Markdown");
+  add_ram_option(app, o->ram);
   o->training.add(app);
   return [o] { return run(*o); };
 }

@@ -213,8 +213,10 @@ CompiledModel compile_model(const CompileRequest& request) {
         model.training = fmt::format("training with {} and {}", enum_name(spec.loss.kind),
                                      enum_name(spec.optimizer.kind));
       }
-      model.abi = abi_of(model.result.program);
-      check_address_space(model.abi, model.target);
+      if (options.stop_after.empty()) {
+        model.abi = abi_of(model.result.program);
+        check_address_space(model.abi, model.target);
+      }
     }
   } catch (const CompileError& error) {
     throw CompileError(name_file(error.what(), request.model));
@@ -273,6 +275,7 @@ Files emit_files(const CompiledModel& model, Emit emit) {
     report.winograd.push_back({layer.node, layer.tile, layer.error, layer.direct_error,
                                layer.weight_bytes, layer.scratch_bytes});
   }
+  report.recomputation = model.result.recomputation;
   if (emit == Emit::c) {
     COptions options;
     options.header = header;

@@ -67,6 +67,7 @@ std::string saved_text(const Module& module) {
 std::string peak_text(const Report& report) {
   std::string text = fmt::format("\narena {} bytes, lower bound {} bytes\n", report.arena_bytes,
                                  report.arena_bound);
+  if (!report.recomputation.empty()) text += report.recomputation + "\n";
   for (const ReportEntry& entry : report.entries) {
     if (!entry.name.ends_with("train_step") || entry.steps.empty()) continue;
     const ReportStep& peak = *std::max_element(
@@ -93,7 +94,10 @@ std::string training_memory(const CompileRequest& request) {
   CompileRequest graph = request;
   graph.pipeline.stop_after = "keep_positions";
   const Module module = compile_model(graph).result.module;
-  const Report report = report_of(compile_model(request).result.program, {});
+  const CompiledModel compiled = compile_model(request);
+  ReportOptions options;
+  options.recomputation = compiled.result.recomputation;
+  const Report report = report_of(compiled.result.program, options);
   return trained_text(module) + state_text(report) + saved_text(module) + peak_text(report);
 }
 

@@ -20,6 +20,7 @@
 #include "passes/lower/fuse.h"
 #include "passes/lower/lower.h"
 #include "passes/lower/place_copies.h"
+#include "passes/plan/fit_memory.h"
 #include "passes/plan/order_steps.h"
 #include "passes/plan/plan_memory.h"
 #include "passes/plan/rematerialize.h"
@@ -82,14 +83,14 @@ const std::vector<LoopPass>& loop_passes() {
       {"place_copies", place_pass},
       // Parameters are trained where they are.
       {"update_in_place", in_place_pass},
-      // Cheap values that would lie idle at the peak of training are computed again.
-      {"rematerialize", rematerialize_pass},
       // Convolutions with fewer multiplications, where that pays.
       {"winograd", winograd_pass},
       // Register tiles, vectors, packed constants.
       {"schedule", schedule},
       // The originals of packed constants.
       {"drop_unused", drop_pass},
+      // Cheap values that would lie idle at the peak of training are computed again.
+      {"rematerialize", rematerialize_pass},
       // What the target has no instruction for becomes calls of the math library.
       {"legalize", legalize},
       // Ranges of iterations for a caller's parallel_for.
@@ -166,7 +167,7 @@ class PassRunner {
 
   PipelineResult run(const Module& module) {
     check_names();
-    PipelineResult r{module, {}, false, {}};
+    PipelineResult r{.module = module};
     for (const GraphPass& pass : graph_passes_to_run()) {
       timed(pass.name, [&] {
         if (pass.name != "drop_constant_channels") {
@@ -190,20 +191,33 @@ class PassRunner {
     } catch (const InternalError& error) {
       throw CompileError(error.what());  // a program from outside is its author's responsibility
     }
-    return run_loop_passes({{}, program, true, {}});
+    return run_loop_passes({.program = program, .lowered = true});
   }
 
  private:
   PipelineResult run_loop_passes(PipelineResult r) {
     for (const LoopPass& pass : loop_passes()) {
-      timed(pass.name, [&] {
-        r.program = pass.name == "winograd" ? winograd(r.program, target_, options_.winograd,
-                                                       &r.winograd_layers)
-                                            : pass.run(r.program, target_);
-      });
+      timed(pass.name, [&] { r.program = apply(pass, r); });
       if (after_loop(pass.name, r.program)) return r;
     }
     return r;
+  }
+
+  /// Two passes have options here, and something to say.
+  loop::Program apply(const LoopPass& pass, PipelineResult& r) const {
+    if (pass.name == "winograd") {
+      return winograd(r.program, target_, options_.winograd, &r.winograd_layers);
+    }
+    return pass.name == "rematerialize" ? recompute(r) : pass.run(r.program, target_);
+  }
+
+  /// The pass rematerialize, which has a goal here and says what it did.
+  loop::Program recompute(PipelineResult& r) const {
+    if (options_.ram) return fit_memory(r.program, target_, *options_.ram, &r.recomputation);
+    Recomputation done;
+    loop::Program program = rematerialize(r.program, &done);
+    if (done.values > 0) r.recomputation = done.to_string();
+    return program;
   }
 
   std::vector<GraphPass> graph_passes_to_run() const {

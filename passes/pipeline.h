@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <ostream>
 #include <set>
 #include <string>
@@ -38,6 +39,9 @@ struct PipelineOptions {
   bool timings = false;
   std::optional<InputBounds> inputs;  // what callers promise to give; for dropping channels
   WinogradMode winograd = WinogradMode::off;
+  /// Bytes that arena and state may take together, see fit_memory.h; none: what costs little is
+  /// computed again.
+  std::optional<int64_t> ram;
   /// Passes of the caller's own. They run once calls are inlined: `main` is all there is.
   std::vector<GraphPass> extra_graph_passes;
 };
@@ -49,6 +53,7 @@ struct PipelineResult {
   bool lowered = false;
   DroppedChannels dropped = {};  // from within tensors
   std::vector<WinogradLayer> winograd_layers;  // what the pass decided, once it ran
+  std::string recomputation;  // what is computed again, once that is decided; empty: nothing
 };
 
 /// Every pass, in the order in which compilation runs them; `lower` stands between the two lists.

@@ -163,6 +163,7 @@ Report report_of(const loop::Program& program, const ReportOptions& options) {
   report.macs_before = options.macs_before;
   report.promise = options.promise;
   report.stack_bytes = options.stack_bytes;
+  report.recomputation = options.recomputation;
   for (const loop::BufferId id : linked_constants(program)) {
     if (program.buffer(id).kind == BufferClass::state) continue;
     report.parameters += program.buffer(id).value.element_count();

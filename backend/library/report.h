@@ -28,6 +28,7 @@ struct ReportOptions {
   int64_t macs_before = 0;             // with them
   std::string promise;                 // "valid for inputs within ±1e+06"; empty: for all
   std::vector<ReportWinograd> winograd;
+  std::string recomputation;           // what is computed again, and what that costs and saves
 };
 
 /// An arena buffer that holds a value while a step runs, or an operand of the step.
@@ -82,6 +83,7 @@ struct Report {
   int64_t dropped_channels = 0, macs_before = 0;
   std::string promise;
   std::vector<ReportWinograd> winograd;
+  std::string recomputation;  // "recomputes 3 values, …"; empty: nothing
   std::vector<ReportEntry> entries;
 };
 

@@ -60,6 +60,7 @@ std::string summary(const Report& report) {
   line("RAM", report.arena_bytes,
        fmt::format("arena, aligned to {}; lower bound {}", report.arena_alignment,
                    grouped(report.arena_bound)));
+  if (!report.recomputation.empty()) text += fmt::format("{:<10}{}\n", "", report.recomputation);
   if (report.state_bytes > 0) {
     line("state", report.state_bytes,
          fmt::format("kept by the caller, aligned to {}", report.state_alignment));
@@ -207,6 +208,7 @@ std::string report_json(const Report& report) {
     }
     json["winograd"].push_back(std::move(row));
   }
+  if (!report.recomputation.empty()) json["recomputation"] = report.recomputation;
   Json entries = Json::array();
   for (const ReportEntry& entry : report.entries) entries.push_back(entry_json(entry));
   json["entries"] = entries;

@@ -1,216 +1,241 @@
 #include "passes/plan/rematerialize.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 
-#include "ir/loop/step_access.h"
-#include "passes/lower/definition_cost.h"
+#include "passes/plan/recompute_tape.h"
 
 namespace backcast {
 namespace {
 
-using loop::AccessMode;
-using loop::Buffer;
 using loop::BufferClass;
-using loop::BufferId;
-using loop::Kernel;
 using loop::Program;
-using loop::Step;
-using loop::StepKind;
 
-// More arithmetic per element is worth its memory: exp, erf and their like count 8.
-constexpr int64_t kMostCost = 7;
-// Steps that hold at least this share of the peak are worth relieving.
-constexpr double kHot = 0.75;
-// Keeping operands alive for longer may cost this share of what is saved.
-constexpr int64_t kExtension = 8;
-constexpr int kMaxRounds = 500;
+// Without a goal, recomputation may add this share of the work …
+constexpr double kCheap = 0.03;
+// … as long as the peak falls by one of these shares, the larger ones first.
+constexpr double kFalls[] = {0.1, 0.05, 0.02};
+// An operand that is gone stays alive for longer rather than being computed again, too, when it is
+// this many times smaller than what that saves.
+constexpr int64_t kSmall = 16;
+constexpr size_t kLongestChain = 48;
+// Values that are this many times smaller than the goal stay.
+constexpr int64_t kTiny = 1024;
+// Candidates that are weighed exactly, after an estimate.
+constexpr size_t kWeighed = 40;
+constexpr int kMaxRounds = 400;
 
-/// One entry point and what is live where.
-class Entry {
+struct Candidate {
+  Recompute recompute;
+  int64_t work = 0;
+  double estimate = 0;  // bytes off the steps above the goal, per operation
+};
+
+/// Lowers the live bytes of one tape towards a goal.
+class Lowering {
  public:
-  Entry(Program& program, size_t index) : program_(program), index_(index) {}
+  Lowering(Tape& tape, int64_t goal, int64_t most_work)
+      : tape_(tape), goal_(goal), work_left_(most_work) {}
 
-  void run() {
+  /// Whether the goal is reached; the tape has what was chosen on the way in any case.
+  bool run() {
     for (int round = 0; round < kMaxRounds; ++round) {
-      analyse();
-      std::optional<Choice> best;
-      for (size_t id = 0; id < program_.buffers.size(); ++id) {
-        std::optional<Choice> choice = choose(static_cast<BufferId>(id));
-        if (choice && (!best || choice->saved > best->saved)) best = choice;
+      const std::vector<int64_t> live = tape_.live_bytes();
+      const int64_t excess = excess_of(live);
+      if (excess == 0) return true;
+      std::optional<Tape> best;
+      double best_score = 0;
+      for (const Candidate& candidate : candidates(live)) {
+        Tape tried = tape_.with(candidate.recompute);
+        const int64_t gain = excess - excess_of(tried.live_bytes());
+        const int64_t work = tried.work() - tape_.work();
+        if (gain <= 0 || work > work_left_) continue;
+        const double score =
+            static_cast<double>(gain) / static_cast<double>(std::max<int64_t>(work, 1));
+        if (score > best_score) {
+          best_score = score;
+          best = std::move(tried);
+        }
       }
-      if (!best) return;
-      recompute(*best);
+      if (!best) return false;
+      work_left_ -= best->work() - tape_.work();
+      tape_ = std::move(*best);
     }
+    return false;
   }
 
  private:
-  struct Choice {
-    BufferId value = -1;
-    size_t producer = 0, use = 0;  // steps
-    int64_t saved = 0;
-  };
-
-  std::vector<Step>& steps() { return program_.entries[index_].steps; }
-  const Buffer& buffer(BufferId id) const { return program_.buffer(id); }
-
-  void analyse() {
-    uses_.assign(program_.buffers.size(), {});
-    for (size_t s = 0; s < steps().size(); ++s) {
-      loop::for_each_buffer(steps()[s], [&](BufferId& id) {
-        std::vector<size_t>& uses = uses_[static_cast<size_t>(program_.owner(id))];
-        if (uses.empty() || uses.back() != s) uses.push_back(s);
-      });
-    }
-    std::vector<int64_t> change(steps().size() + 1, 0);
-    for (size_t id = 0; id < uses_.size(); ++id) {
-      if (uses_[id].empty() || program_.buffers[id].kind != BufferClass::arena) continue;
-      const int64_t bytes = program_.storage_bytes(static_cast<BufferId>(id));
-      change[uses_[id].front()] += bytes;
-      change[uses_[id].back() + 1] -= bytes;
-    }
-    int64_t live = 0, peak = 0;
-    std::vector<int64_t> at;
-    for (size_t s = 0; s < steps().size(); ++s) {
-      at.push_back(live += change[s]);
-      peak = std::max(peak, live);
-    }
-    hot_before_.assign(1, 0);
-    for (int64_t bytes : at) {
-      const bool hot = static_cast<double>(bytes) >= kHot * static_cast<double>(peak);
-      hot_before_.push_back(hot_before_.back() + (hot ? 1 : 0));
-    }
+  int64_t excess_of(const std::vector<int64_t>& live) const {
+    int64_t sum = 0;
+    for (int64_t bytes : live) sum += std::max<int64_t>(bytes - goal_, 0);
+    return sum;
   }
 
-  /// Whether a step strictly between the two is hot.
-  bool hot_between(size_t first, size_t last) const {
-    return last > first + 1 && hot_before_[last] - hot_before_[first + 1] > 0;
-  }
-
-  /// A kernel that computes one result, element by element.
-  bool is_elementwise(const Step& step) const {
-    if (step.kind != StepKind::call) return false;
-    const Kernel& kernel = program_.kernels.at(step.kernel);
-    int64_t written = 0;
-    for (const loop::BufferParam& param : kernel.buffers) {
-      written += param.mode == AccessMode::write;
-      if (param.mode == AccessMode::update) return false;
-    }
-    const loop::Definition* definition = loop::only_definition(kernel);
-    return written == 1 && definition != nullptr && definition->accumulators.empty() &&
-           cost(*definition).total() <= kMostCost;
-  }
-
-  std::optional<Choice> choose(BufferId value) const {
-    const Buffer& b = buffer(value);
-    const std::vector<size_t>& uses = uses_[static_cast<size_t>(value)];
-    if (b.kind != BufferClass::arena || b.view_of >= 0 || uses.size() < 2) return {};
-    const Step& producer = program_.entries[index_].steps[uses.front()];
-    const int64_t bytes = program_.storage_bytes(value);
-    // A copy was made for its first use: what stands in between are other copies for that step.
-    for (size_t i = copies_.contains(value) ? 1 : 0; i + 1 < uses.size(); ++i) {
-      if (!hot_between(uses[i], uses[i + 1])) continue;
-      if (!writes(producer, value) || !is_elementwise(producer)) return {};
-      // A place that a loop fills, or a carry: the producer alone does not make the value.
-      if (written_between(value, uses.front(), uses.back() + 1)) return {};
-      const int64_t extension = extension_for(producer, value, uses[i + 1]);
-      if (extension < 0 || extension * kExtension > bytes) continue;
-      return Choice{value, uses.front(), uses[i + 1], bytes - extension};
-    }
-    return {};
-  }
-
-  bool writes(const Step& step, BufferId value) const {
-    if (step.kind != StepKind::call) return false;
-    const Kernel& kernel = program_.kernels.at(step.kernel);
-    for (size_t i = 0; i < step.buffers.size(); ++i) {
-      if (kernel.buffers[i].mode == AccessMode::write) return step.buffers[i] == value;
-    }
-    return false;
-  }
-
-  /// Bytes that have to stay for longer so that the step can run again before step `at`; -1 when
-  /// an operand is gone for good.
-  int64_t extension_for(const Step& step, BufferId value, size_t at) const {
-    int64_t extension = 0;
-    for (BufferId id : step.buffers) {
-      const BufferId owner = program_.owner(id);
-      if (owner == value) continue;
-      const BufferClass kind = buffer(owner).kind;
-      if (kind == BufferClass::output) return -1;
-      if (kind == BufferClass::state && written_between(owner, step_of(value), at)) return -1;
-      if (kind != BufferClass::arena) continue;
-      if (uses_[static_cast<size_t>(owner)].back() < at) extension += program_.storage_bytes(owner);
-    }
-    return extension;
-  }
-
-  size_t step_of(BufferId value) const { return uses_[static_cast<size_t>(value)].front(); }
-
-  bool written_between(BufferId owner, size_t first, size_t last) const {
-    const std::vector<Step>& all = program_.entries[index_].steps;
-    for (size_t s = first + 1; s < last; ++s) {
-      for (BufferId id : loop::written_buffers(program_, all[s])) {
-        if (program_.owner(id) == owner) return true;
+  /// What may be computed again, most promising first.
+  std::vector<Candidate> candidates(const std::vector<int64_t>& live) {
+    uses_ = tape_.uses();
+    writers_ = tape_.writers();
+    std::vector<Candidate> found;
+    for (size_t v = 0; v < uses_.size(); ++v) {
+      if (tape_.values()[v].bytes <= goal_ / kTiny || writers_[v].size() != 1) continue;
+      for (size_t u = 0; u + 1 < uses_[v].size(); ++u) {
+        const int64_t gain = gain_between(live, uses_[v][u], uses_[v][u + 1], v);
+        if (gain > 0) add_candidates(v, uses_[v][u + 1], gain, found);
       }
     }
-    return false;
+    std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+      return a.estimate > b.estimate;
+    });
+    if (found.size() > kWeighed) found.resize(kWeighed);
+    return found;
   }
 
-  void recompute(const Choice& choice) {
-    std::map<BufferId, BufferId> again;
-    const BufferId copy = duplicate(choice.value, -1);
-    again[choice.value] = copy;
-    copies_.insert(copy);
-    Step step = steps()[choice.producer];
-    for (BufferId& id : step.buffers) {
-      if (id == choice.value) id = copy;
+  int64_t gain_between(const std::vector<int64_t>& live, size_t first, size_t last,
+                       size_t value) const {
+    int64_t gain = 0;
+    for (size_t i = first + 1; i < last; ++i) {
+      gain += std::clamp<int64_t>(live[i] - goal_, 0, tape_.values()[value].bytes);
     }
-    for (size_t s = choice.use; s < steps().size(); ++s) {
-      loop::for_each_buffer(steps()[s], [&](BufferId& id) {
-        if (program_.owner(id) == choice.value) id = renamed(id, again);
-      });
+    return gain;
+  }
+
+  void add_candidates(size_t value, size_t before, int64_t gain, std::vector<Candidate>& found) {
+    std::set<std::vector<size_t>> seen;
+    // Operands that are gone: all computed again, only what is cheap, or none.
+    for (const bool contractions : {true, false}) {
+      for (const int64_t small : {kSmall, int64_t{1}}) {
+        std::optional<std::vector<size_t>> chain = chain_for(value, before, small, contractions);
+        if (!chain || !seen.insert(*chain).second) continue;
+        Candidate candidate{{before, std::move(*chain)}, 0, 0};
+        for (size_t op : candidate.recompute.chain) candidate.work += tape_.ops()[op].work;
+        if (candidate.work > work_left_) continue;
+        candidate.estimate =
+            static_cast<double>(gain) / static_cast<double>(std::max<int64_t>(candidate.work, 1));
+        found.push_back(std::move(candidate));
+      }
     }
-    steps().insert(steps().begin() + static_cast<int64_t>(choice.use), std::move(step));
   }
 
-  /// The view of the new storage that corresponds to a view of the old one.
-  BufferId renamed(BufferId id, std::map<BufferId, BufferId>& again) {
-    const auto known = again.find(id);
-    if (known != again.end()) return known->second;
-    const BufferId onto = renamed(buffer(id).view_of, again);
-    const BufferId copy = duplicate(id, onto);
-    again[id] = copy;
-    return copy;
+  /// The operations that give `value` again before operation `before`. Operands that are gone by
+  /// then and `small` times smaller than the value stay instead, as do those that cannot be had
+  /// again and, unless `contractions`, those that take more than a few operations per byte.
+  std::optional<std::vector<size_t>> chain_for(size_t value, size_t before, int64_t small,
+                                               bool contractions) const {
+    std::set<size_t, std::greater<>> open{writers_[value].front()};
+    std::vector<size_t> chain;
+    while (!open.empty()) {
+      const size_t at = *open.begin();
+      open.erase(open.begin());
+      const TapeOp& op = tape_.ops()[at];
+      if (!op.repeatable || chain.size() == kLongestChain) return std::nullopt;
+      // What others write, too, is more than this operation gives.
+      for (int id : op.writes) {
+        if (writers_[static_cast<size_t>(id)].size() != 1) return std::nullopt;
+      }
+      chain.push_back(at);
+      for (int id : op.reads) {
+        const size_t r = static_cast<size_t>(id);
+        const TapeValue& read = tape_.values()[r];
+        if (read.kind == BufferClass::output || written_between(r, at, before)) return std::nullopt;
+        if (read.bytes == 0 || uses_[r].back() >= before) continue;
+        const bool kept = read.bytes * small <= tape_.values()[value].bytes;
+        if (kept || writers_[r].size() != 1 || !may_repeat(writers_[r].front(), contractions)) {
+          continue;
+        }
+        open.insert(writers_[r].front());
+      }
+    }
+    return std::vector<size_t>(chain.rbegin(), chain.rend());
   }
 
-  BufferId duplicate(BufferId id, BufferId view_of) {
-    Buffer copy = buffer(id);
-    std::set<std::string> names;
-    for (const Buffer& b : program_.buffers) names.insert(b.name);
-    std::string name = copy.name + "_again";
-    for (int i = 2; names.count(name); ++i) name = copy.name + "_again" + std::to_string(i);
-    copy.name = name;
-    copy.view_of = view_of;
-    program_.buffers.push_back(std::move(copy));
-    return static_cast<BufferId>(program_.buffers.size() - 1);
+  bool may_repeat(size_t op, bool contractions) const {
+    constexpr int64_t kFew = 4;
+    int64_t bytes = 0;
+    for (int v : tape_.ops()[op].writes) bytes += tape_.values()[static_cast<size_t>(v)].bytes;
+    return tape_.ops()[op].repeatable && (contractions || tape_.ops()[op].work <= kFew * bytes);
   }
 
-  Program& program_;
-  size_t index_;
-  std::vector<std::vector<size_t>> uses_;  // steps that touch a storage, in order
-  std::set<BufferId> copies_;
-  std::vector<int64_t> hot_before_;  // how many of the first n steps are hot
+  /// Whether an operation after `first` and before `last` writes the value.
+  bool written_between(size_t value, size_t first, size_t last) const {
+    return std::any_of(writers_[value].begin(), writers_[value].end(),
+                       [&](size_t w) { return w > first && w < last; });
+  }
+
+  Tape& tape_;
+  int64_t goal_, work_left_;
+  std::vector<std::vector<size_t>> uses_, writers_;
 };
+
+int64_t peak_of(const Tape& tape) {
+  const std::vector<int64_t> live = tape.live_bytes();
+  return live.empty() ? 0 : *std::max_element(live.begin(), live.end());
+}
+
+/// Lower and lower, each time by a share of the peak, while the work lasts.
+void lower_cheaply(Tape& tape) {
+  const int64_t most = static_cast<int64_t>(kCheap * static_cast<double>(tape.work()));
+  const int64_t limit = tape.work() + most;
+  for (bool fell = true; fell;) {
+    fell = false;
+    const int64_t peak = peak_of(tape);
+    if (peak == 0) return;
+    for (const double share : kFalls) {
+      Tape tried = tape;
+      const int64_t goal = static_cast<int64_t>((1 - share) * static_cast<double>(peak));
+      if (!Lowering(tried, goal, limit - tape.work()).run()) continue;
+      tape = std::move(tried);
+      fell = true;
+      break;
+    }
+  }
+}
+
+int64_t values_again(const Tape& tape) {
+  return std::count_if(tape.ops().begin(), tape.ops().end(),
+                       [](const TapeOp& op) { return op.again; });
+}
 
 }  // namespace
 
-loop::Program rematerialize(const loop::Program& program) {
+void Recomputation::add(const Recomputation& other) {
+  values += other.values;
+  operations += other.operations;
+  before += other.before;
+}
+
+std::string Recomputation::to_string() const {
+  const double share =
+      before == 0 ? 0 : static_cast<double>(operations) / static_cast<double>(before);
+  return fmt::format("recomputes {} value{}, +{:.2f} M operations (+{:.1f} %)", values,
+                     values == 1 ? "" : "s", static_cast<double>(operations) / 1e6, 100 * share);
+}
+
+Program rematerialize(const Program& program, Recomputation* done) {
   Program result = program;
   if (result.states().empty()) return result;
-  for (size_t entry = 0; entry < result.entries.size(); ++entry) Entry(result, entry).run();
+  for (size_t entry = 0; entry < result.entries.size(); ++entry) {
+    Tape tape(result, entry);
+    const int64_t before = tape.work();
+    lower_cheaply(tape);
+    if (done != nullptr) done->add({values_again(tape), tape.work() - before, before});
+    if (values_again(tape) > 0) tape.write_to(result, entry);
+  }
+  return result;
+}
+
+Program rematerialize(const Program& program, const RecomputeGoal& goal, Recomputation* done) {
+  Program result = program;
+  for (size_t entry = 0; entry < result.entries.size(); ++entry) {
+    Tape tape(result, entry);
+    const int64_t before = tape.work();
+    const int64_t most = static_cast<int64_t>(goal.most_work * static_cast<double>(before));
+    Lowering(tape, goal.live_bytes, most).run();
+    if (done != nullptr) done->add({values_again(tape), tape.work() - before, before});
+    if (values_again(tape) > 0) tape.write_to(result, entry);
+  }
   return result;
 }
 

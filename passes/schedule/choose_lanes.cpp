@@ -8,6 +8,7 @@
 #include "passes/schedule/affine.h"
 #include "passes/schedule/choose.h"
 #include "passes/schedule/chooser.h"
+#include "passes/schedule/panel.h"
 
 namespace backcast {
 
@@ -221,6 +222,17 @@ bool Chooser::reads_in_vectors() const {
     std::optional<int64_t> c = coefficient(a.flat, schedule_.vector_axis);
     return !a.in_reduction || (c && (*c == 0 || *c == 1)) || schedule_.packed.count(a.buffer);
   });
+}
+
+/// An operand rearranged at run time, block by block, needs room for no more than a panel or a
+/// small part of it.
+bool Chooser::fits_panel(int64_t vectors) const {
+  constexpr int64_t kPart = 4;
+  if (mode_ != VectorMode::repack) return true;
+  const double row = reduce_points() * static_cast<double>(byte_size(loop::element_of(scalar_)));
+  const double panel = row * static_cast<double>(vectors * lanes_);
+  const double part = row * static_cast<double>(extent(schedule_.vector_axis)) / kPart;
+  return panel <= std::max(static_cast<double>(kPackedPanelBytes), part);
 }
 
 // ---- the choice ---------------------------------------------------------------------------------

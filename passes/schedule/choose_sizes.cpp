@@ -175,6 +175,7 @@ void Chooser::choose_sizes() {
   for (int64_t tile = 1; tile <= max_tile; ++tile) {
     for (int64_t vectors = 1; vectors <= max_vectors; ++vectors) {
       if (tile * vectors > 1 && tile * vectors * steps > target_.unroll_budget) continue;
+      if (vectors > 1 && !fits_panel(vectors)) continue;
       double cycles = total_cycles(tile, vectors);
       if (cycles < best * 0.999) {
         best = cycles;

@@ -70,6 +70,7 @@ class Chooser {
   int64_t contiguous_run(const Access& access) const;
   void choose_packing();
   bool reads_in_vectors() const;
+  bool fits_panel(int64_t vectors) const;
 
   // Sizes
   int registers() const;

@@ -379,6 +379,10 @@ Expr Expansion::packed_load(const std::string& buffer, loop::Type type, const Bi
     if (packing.reversed[i]) at = Expr(packing.reduce_extents[i] - 1) - at;
     k = k * Expr(packing.reduce_extents[i]) + at;
   }
+  if (packing.in_panel) {
+    return loop::load(type.with_lanes(lanes()), packing.parameter,
+                      k * Expr(segment_->width()) + Expr(n * lanes()));
+  }
   int64_t steps = packing.reduce_count();
   int64_t offset = packing.outer_count() * steps * segment_->begin;
   Expr block = outer * Expr(segment_->count) + block_;

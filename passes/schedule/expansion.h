@@ -31,6 +31,7 @@ class Expansion {
   // Loops over the axes
   loop::Stmt axis_loops(size_t depth, const Bindings& bindings);
   loop::Stmt vector_loops(size_t depth, const Bindings& bindings);
+  void fill_panels(const Bindings& bindings, std::vector<loop::Stmt>& body) const;
   loop::Stmt tile_loops(size_t depth, const Bindings& bindings);
 
   // One register tile

@@ -11,6 +11,7 @@
 #include "passes/schedule/affine.h"
 #include "passes/schedule/expansion.h"
 #include "passes/schedule/lanes.h"
+#include "passes/schedule/panel.h"
 
 namespace backcast {
 
@@ -92,16 +93,28 @@ Stmt Expansion::vector_loops(size_t depth, const Bindings& bindings) {
     if (segment.count == 1) {
       block_ = Expr(0);
       vector_base_ = Expr(segment.begin);
+      fill_panels(bindings, parts);
       parts.push_back(axis_loops(depth + 1, bindings));
       continue;
     }
     std::string variable = fresh(schedule_.vector_axis);
     block_ = loop::var(variable);
     vector_base_ = Expr(segment.begin) + block_ * Expr(segment.width());
-    Stmt body = axis_loops(depth + 1, bindings);
-    parts.push_back(loop::for_loop(variable, Expr(0), Expr(segment.count), body));
+    std::vector<Stmt> body;
+    fill_panels(bindings, body);
+    body.push_back(axis_loops(depth + 1, bindings));
+    parts.push_back(loop::for_loop(variable, Expr(0), Expr(segment.count), loop::block(body)));
   }
   return loop::block(parts);
+}
+
+/// Operands that are rearranged one block at a time, as definitions.
+void Expansion::fill_panels(const Bindings& bindings, std::vector<Stmt>& body) const {
+  for (const auto& [name, packing] : schedule_.packed) {
+    if (!packing.in_panel) continue;
+    body.push_back(
+        repack_block(definition_, kernel_, schedule_, name, *segment_, block_, bindings));
+  }
 }
 
 Stmt Expansion::tile_loops(size_t depth, const Bindings& bindings) {

@@ -35,10 +35,11 @@ struct TileSegment {
 };
 
 /// An operand rearranged into the order in which the nest reads it: a constant at compile time,
-/// another by a kernel that runs before.
+/// another by a kernel that runs before, or block by block.
 struct Packing {
   std::string parameter;  // under which the nest reads it: the operand's own or a new one
   bool at_run_time = false;
+  bool in_panel = false;  // at run time by the nest itself, one block of the vector axis at a time
   std::vector<std::string> outer;  // serial axes it depends on, with their extents
   std::vector<int64_t> outer_extents;
   std::vector<std::string> reduce;  // reduction axes, the fastest one last

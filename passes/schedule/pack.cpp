@@ -5,6 +5,7 @@
 #include "ir/loop/visit.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/nest.h"
+#include "passes/schedule/panel.h"
 
 namespace backcast {
 
@@ -80,48 +81,86 @@ std::vector<Run> runs_of(const Packing& packing, const Expr& flat) {
 
 }  // namespace
 
+namespace {
+
+/// The copy that puts one operand in order; its axes are those of the packed form, outermost first.
+class Repacking {
+ public:
+  Repacking(const loop::Definition& definition, const loop::Kernel& kernel,
+            const NestSchedule& schedule, const std::string& name)
+      : schedule_(schedule), packing_(schedule.packed.at(name)), name_(name) {
+    const Expr access = find_access(definition, name);
+    flat_ = loop::flat_index(kernel.find(name)->shape, access->args);
+    scalar_ = access.type().scalar;
+    for (const loop::Axis& axis : definition.axes) place_[axis.name] = Expr(0);  // of extent 1
+    for (size_t i = 0; i < packing_.reduce.size(); ++i) {
+      place_[packing_.reduce[i]] = Expr(packing_.reversed[i] ? packing_.reduce_extents[i] - 1 : 0);
+    }
+  }
+
+  Expr add(const std::string& axis, int64_t extent) {
+    if (extent == 1) return Expr(0);
+    part_.axes.push_back({axis, Expr(extent)});
+    row_ = row_ * Expr(extent) + loop::var(axis);
+    return loop::var(axis);
+  }
+  void put(const std::string& axis, const Expr& at) { place_[axis] = at; }
+
+  /// Reduction axes and lanes of `block`; written from element `first` of `packed` on.
+  loop::Stmt finish(const VectorSegment& segment, const Expr& block, int64_t first,
+                    const std::string& packed, const std::string& prefix) {
+    Expr along = Expr(0);
+    const std::vector<Run> runs = runs_of(packing_, flat_);
+    for (size_t i = 0; i < runs.size(); ++i) {
+      along = along + add(prefix + "k" + std::to_string(i), runs[i].extent) * Expr(runs[i].step);
+    }
+    const Expr lane = loop::var(prefix + "lane");
+    part_.axes.push_back({prefix + "lane", Expr(segment.width())});
+    place_[schedule_.vector_axis] = Expr(segment.begin) + block * Expr(segment.width()) + lane;
+    part_.outputs.push_back(
+        {packed,
+         {Expr(first) + row_ * Expr(segment.width()) + lane},
+         loop::access(name_, scalar_, {loop::substitute(flat_, place_) + along})});
+    return loop::define(std::move(part_));
+  }
+
+ private:
+  const NestSchedule& schedule_;
+  const Packing& packing_;
+  std::string name_;
+  Expr flat_;
+  loop::Scalar scalar_ = loop::Scalar::f32;
+  std::map<std::string, Expr> place_;
+  loop::Definition part_;
+  Expr row_ = Expr(0);
+};
+
+}  // namespace
+
 loop::Stmt repack(const loop::Definition& definition, const loop::Kernel& kernel,
                   const NestSchedule& schedule, const std::string& name,
                   const std::string& packed) {
   const Packing& packing = schedule.packed.at(name);
-  Expr access = find_access(definition, name);
-  Expr flat = loop::flat_index(kernel.find(name)->shape, access->args);
-  std::map<std::string, Expr> start;  // axes of extent 1 have no loop
-  for (const loop::Axis& axis : definition.axes) start[axis.name] = Expr(0);
-  for (size_t i = 0; i < packing.reduce.size(); ++i) {
-    start[packing.reduce[i]] = Expr(packing.reversed[i] ? packing.reduce_extents[i] - 1 : 0);
-  }
   std::vector<loop::Stmt> parts;
   for (const VectorSegment& segment : schedule.vector_segments) {
-    loop::Definition part;
-    std::map<std::string, Expr> place = start;
-    Expr row = Expr(0);
-    const auto add = [&](const std::string& axis, int64_t extent) {
-      if (extent == 1) return Expr(0);
-      part.axes.push_back({axis, Expr(extent)});
-      row = row * Expr(extent) + loop::var(axis);
-      return loop::var(axis);
-    };
+    Repacking part(definition, kernel, schedule, name);
     for (size_t i = 0; i < packing.outer.size(); ++i) {
-      place[packing.outer[i]] = add("o" + std::to_string(i), packing.outer_extents[i]);
+      part.put(packing.outer[i], part.add("o" + std::to_string(i), packing.outer_extents[i]));
     }
-    Expr block = add("block", segment.count);
-    Expr along = Expr(0);
-    const std::vector<Run> runs = runs_of(packing, flat);
-    for (size_t i = 0; i < runs.size(); ++i) {
-      along = along + add("k" + std::to_string(i), runs[i].extent) * Expr(runs[i].step);
-    }
-    Expr lane = loop::var("lane");
-    part.axes.push_back({"lane", Expr(segment.width())});
-    place[schedule.vector_axis] = Expr(segment.begin) + block * Expr(segment.width()) + lane;
-    int64_t first = packing.outer_count() * packing.reduce_count() * segment.begin;
-    part.outputs.push_back(
-        {packed,
-         {Expr(first) + row * Expr(segment.width()) + lane},
-         loop::access(name, access.type().scalar, {loop::substitute(flat, place) + along})});
-    parts.push_back(loop::define(std::move(part)));
+    const Expr block = part.add("block", segment.count);
+    const int64_t first = packing.outer_count() * packing.reduce_count() * segment.begin;
+    parts.push_back(part.finish(segment, block, first, packed, ""));
   }
   return loop::block(parts);
+}
+
+loop::Stmt repack_block(const loop::Definition& definition, const loop::Kernel& kernel,
+                        const NestSchedule& schedule, const std::string& name,
+                        const VectorSegment& segment, const Expr& block,
+                        const std::map<std::string, Expr>& outer) {
+  Repacking part(definition, kernel, schedule, name);
+  for (const auto& [axis, at] : outer) part.put(axis, at);
+  return part.finish(segment, block, 0, schedule.packed.at(name).parameter, "panel_");
 }
 
 Literal pack(const loop::Definition& definition, const loop::Kernel& kernel,

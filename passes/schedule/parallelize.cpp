@@ -3,7 +3,7 @@
 #include "passes/schedule/parallelize.h"
 
 #include <algorithm>
-#include <optional>
+#include <map>
 #include <set>
 
 #include "ir/loop/visit.h"
@@ -111,23 +111,22 @@ class Parallelizing {
       : target_(target), result_(program) {}
 
   Program run() {
-    if (target_.parallel_grain > 0) {
-      for (loop::EntryPoint& entry : result_.entries) steps(entry.steps);
-    }
+    if (target_.parallel_grain == 0) return std::move(result_);
+    for (loop::EntryPoint& entry : result_.entries) collect(entry.steps);
+    for (auto& [name, calls] : calls_) cut(result_.kernels.at(name), calls);
     return std::move(result_);
   }
 
  private:
-  void steps(std::vector<Step>& list) {
-    for (Step& step : list) {
-      steps(step.body);
-      steps(step.otherwise);
-      if (step.kind == loop::StepKind::call && step.grain == 0) cut(step);
+  void collect(std::vector<Step>& steps) {
+    for (Step& step : steps) {
+      collect(step.body);
+      collect(step.otherwise);
+      if (step.kind == loop::StepKind::call) calls_[step.kernel].push_back(&step);
     }
   }
 
-  void cut(Step& step) {
-    Kernel& kernel = result_.kernels.at(step.kernel);
+  void cut(Kernel& kernel, const std::vector<Step*>& calls) {
     const std::vector<Stmt> loops = outer_loops(kernel.body);
     if (loops.empty()) return;
     int64_t iterations = 0;
@@ -137,13 +136,18 @@ class Parallelizing {
     const int64_t each = std::max<int64_t>(work / iterations, 1);
     const int64_t grain = (target_.parallel_grain + each - 1) / each;
     if (iterations < 2 * grain) return;
-    if (is_overlaid(result_, kernel, step) || !are_independent(kernel, loops)) return;
+    for (const Step* step : calls) {
+      if (step->grain > 0 || is_overlaid(result_, kernel, *step)) return;
+    }
+    if (!are_independent(kernel, loops)) return;
     const std::string begin = fresh_size(kernel, "range_begin");
     const std::string end = fresh_size(kernel, "range_end");
     kernel.body = in_range(loops, loop::var(begin), loop::var(end), iterations);
     kernel.sizes.insert(kernel.sizes.end(), {begin, end});
-    step.sizes.insert(step.sizes.end(), {Dim(0), Dim(iterations)});
-    step.grain = grain;
+    for (Step* step : calls) {
+      step->sizes.insert(step->sizes.end(), {Dim(0), Dim(iterations)});
+      step->grain = grain;
+    }
   }
 
   static Stmt in_range(const std::vector<Stmt>& loops, const Expr& begin, const Expr& end,
@@ -167,6 +171,7 @@ class Parallelizing {
 
   const TargetInfo& target_;
   Program result_;
+  std::map<std::string, std::vector<Step*>> calls_;  // of result_, by kernel
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Large kernels become ranges of iterations, which a caller's parallel_for may share out.
-//   Requires: legalised kernels, each called by one step.
+//   Requires: legalised kernels.
 //   Ensures: the same values in any partition: iterations are independent, and the pieces are cut
 //   along them alone. Kernels whose work is not worth two threads stay as they are, and so does
 //   every kernel of a target with one core (TargetInfo::parallel_grain).

@@ -11,6 +11,7 @@
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/choose.h"
+#include "passes/schedule/panel.h"
 #include "passes/schedule/partition.h"
 #include "passes/schedule/stage.h"
 #include "passes/schedule/vector_loops.h"
@@ -107,6 +108,8 @@ class Scheduling {
     if (alone && parts.size() == 1) {
       if (definition.accumulators.empty()) {
         coalesce(parts[0], kernel);
+      } else if (Stmt nests = sum_in_blocks(parts[0], kernel, step, taken)) {
+        return nests;
       } else if (std::optional<Definition> rest = sum_before(parts[0], kernel, step)) {
         return expand_definition(*rest, kernel, step, alone, taken);
       }
@@ -202,11 +205,12 @@ class Scheduling {
     return std::nullopt;
   }
 
-  /// Results that vectors would scatter, after a short reduction, are summed into a buffer first.
-  /// Returns what is left.
-  std::optional<Definition> sum_before(const Definition& definition, Kernel& kernel, Step& step) {
+  /// The axis along which vectors would scatter results after a short reduction; empty when they
+  /// do not.
+  std::string scattered_axis(const Definition& definition, const Kernel& kernel,
+                             const Step& step) const {
     constexpr int64_t kShort = 512;
-    if (definition.accumulators.size() != 1 || definition.outputs.size() != 1) return std::nullopt;
+    if (definition.accumulators.size() != 1 || definition.outputs.size() != 1) return "";
     int64_t steps = 1;
     for (const loop::Axis& axis : definition.reduce_axes) {
       steps *= static_extent(axis).value_or(kShort + 1);
@@ -214,35 +218,101 @@ class Scheduling {
     const loop::DefinitionOutput& output = definition.outputs[0];
     loop::Expr flat = loop::flat_index(kernel.find(output.buffer)->shape, output.indices);
     for (const loop::Axis& axis : definition.axes) {
-      if (!static_extent(axis) || !coefficient(flat, axis.name)) return std::nullopt;
+      if (!static_extent(axis) || !coefficient(flat, axis.name)) return "";
     }
-    if (definition.reduce_axes.empty() || steps > kShort) return std::nullopt;
+    if (definition.reduce_axes.empty() || steps > kShort) return "";
     NestSchedule chosen = choose(definition, kernel, step);
     bool vectors = !chosen.vector_segments.empty() && chosen.vector_segments[0].lanes > 1;
-    if (!vectors || !chosen.packed.empty() || coefficient(flat, chosen.vector_axis) == 1) {
-      return std::nullopt;
-    }
+    if (!vectors || !chosen.packed.empty() || coefficient(flat, chosen.vector_axis) == 1) return "";
+    return chosen.vector_axis;
+  }
+
+  /// Results that vectors would scatter are summed into a buffer first. Returns what is left.
+  std::optional<Definition> sum_before(const Definition& definition, Kernel& kernel, Step& step) {
+    const std::string axis = scattered_axis(definition, kernel, step);
+    if (axis.empty()) return std::nullopt;
     std::string parameter = fresh_parameter(kernel, "sum");
-    Staged staged = stage_sums(definition, kernel, chosen.vector_axis, parameter);
+    Staged staged = stage_sums(definition, kernel, axis, parameter);
     compute_before(std::move(staged.first), parameter, staged.shape, kernel.macs, kernel, step);
     kernel.macs = 0;
     return staged.second;
   }
 
+  /// The same by blocks inside of the kernel, when there are many results; null otherwise.
+  Stmt sum_in_blocks(const Definition& definition, Kernel& kernel, Step& step,
+                     std::set<std::string>& taken) {
+    const std::string axis = scattered_axis(definition, kernel, step);
+    if (axis.empty()) return {};
+    const std::string parameter = fresh_parameter(kernel, "sum");
+    const loop::Scalar scalar = definition.accumulators[0].type.scalar;
+    const std::optional<StagedBlocks> cut =
+        cut_sums(stage_sums(definition, kernel, axis, parameter), axis, parameter,
+                 byte_size(loop::element_of(scalar)));
+    if (!cut) return {};
+    add_panel(parameter, scalar, cut->staged.shape, kernel, step);
+    Definition first = flattened(cut->staged.first, kernel), second = cut->staged.second;
+    if (!coalesce(second, kernel)) first = cut->staged.first;
+    taken.insert(cut->variable);
+    const Stmt sum = expand_definition(first, kernel, step, false, taken);
+    const Stmt use = expand_definition(second, kernel, step, false, taken);
+    return loop::for_loop(cut->variable, loop::Expr(0), loop::Expr(cut->count),
+                          loop::block({sum, use}));
+  }
+
+  /// A buffer that the kernel writes and reads again before it returns.
+  void add_panel(const std::string& parameter, loop::Scalar scalar, const Dims& shape,
+                 Kernel& kernel, Step& step) {
+    Buffer place;
+    place.name = fresh_name(kernel.name, parameter);
+    place.element = loop::element_of(scalar);
+    place.shape = shape;
+    place.alignment = std::max(byte_size(place.element), int64_t{target_.vector_bits} / 8);
+    place.loc = step.loc;
+    kernel.buffers.insert(kernel.buffers.begin(),
+                          {parameter, scalar, shape, loop::AccessMode::write, {}});
+    step.buffers.insert(step.buffers.begin(), static_cast<BufferId>(result_.buffers.size()));
+    result_.buffers.push_back(std::move(place));
+  }
+
+  /// The definitions that fill panels become nests.
+  Stmt expand_panels(const Stmt& nest, const NestSchedule& chosen, const Kernel& kernel,
+                     const Step& step) {
+    const bool panels = std::any_of(chosen.packed.begin(), chosen.packed.end(),
+                                    [](const auto& item) { return item.second.in_panel; });
+    if (!panels) return nest;
+    Kernel flat = kernel;  // panels are filled from operands seen with one dimension
+    for (loop::BufferParam& param : flat.buffers) {
+      if (!chosen.packed.count(param.name)) continue;
+      param.shape = {TensorType{ElementType::f32, param.shape}.element_count()};
+    }
+    std::set<std::string> taken;
+    return loop::rewrite(nest, nullptr, [&](const Stmt& stmt) -> Stmt {
+      if (stmt->kind != StmtKind::define) return stmt;
+      Step unchanged = step;
+      return expand_definition(*stmt->definition, flat, unchanged, false, taken);
+    });
+  }
+
   /// `alone`: nothing else in the kernel reads its buffers.
   Stmt expand_one(const Definition& definition, Kernel& kernel, Step& step, bool alone) {
     NestSchedule chosen = choose(definition, kernel, step);
+    pack_in_panels(chosen, definition);
     for (auto& [param, packing] : chosen.packed) {
       if (packing.at_run_time || !alone) packing.parameter = fresh_parameter(kernel, param);
     }
     Stmt nest = expand(definition, kernel, chosen);
     for (const auto& [param, packing] : chosen.packed) {
+      if (packing.in_panel) {
+        add_panel(packing.parameter, kernel.find(param)->element, {Dim(panel_count(chosen, param))},
+                  kernel, step);
+        continue;
+      }
       BufferId packed = packing.at_run_time
                             ? pack_before(definition, chosen, param, kernel, step)
                             : pack_constant(definition, chosen, param, kernel, step);
       take_packed(param, packing.parameter, packed, kernel, step);
     }
-    return nest;
+    return expand_panels(nest, chosen, kernel, step);
   }
 
   static std::string fresh_parameter(const Kernel& kernel, const std::string& param) {

@@ -92,6 +92,7 @@ BAD_TRAINING = [
     ("learner", "--weight-decay -1", "decay must not be negative"),
     ("learner", "--warmup -1", "warm-up must not be negative"),
     ("learner", "--schedule step:0", "every="),
+    ("learner", "--ram 40", r"the least that recomputation reaches is \d+ bytes.*state"),
 ]
 # Options that are wrong whatever the model is; the message starts with the option.
 BAD_TRAINING_WORDS = [
@@ -102,6 +103,11 @@ BAD_TRAINING_WORDS = [
     ("--schedule cosine:x", "no number"),
     ("--batch -1", "from 1 on"),
     ("--accumulate -1", "from 1 on"),
+    ("--ram 0", "above zero"),
+    ("--ram -64k", "above zero"),
+    ("--ram much", "above zero.*64k"),
+    ("--ram 64kB", "above zero.*64k"),
+    ("--ram nan", "above zero"),
 ]
 
 

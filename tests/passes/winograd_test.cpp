@@ -173,7 +173,7 @@ TEST(Winograd, OffIsTheProgramWithoutThePass) {
   const Module module = module_of({1, 8, 8, 16, 16, {1, 1, 1, 1}}, "f32");
   const TargetInfo& target = *find_target("x86-64-v4");
   EXPECT_TRUE(loop::equal(compile(module, target, WinogradMode::off, "winograd").program,
-                          compile(module, target, WinogradMode::off, "rematerialize").program));
+                          compile(module, target, WinogradMode::off, "update_in_place").program));
 }
 
 TEST(Winograd, ChoosesByTheModel) {

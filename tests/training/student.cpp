@@ -11,12 +11,14 @@
 namespace backcast::training {
 namespace {
 
-CompiledModel compiled(const std::string& model_path, const TrainingRequest& training) {
+CompiledModel compiled(const std::string& model_path, const TrainingRequest& training,
+                       std::optional<int64_t> ram) {
   CompileRequest request;
   request.model = model_path;
   request.name = "net";
   request.target = c_test::host_target().name;
   request.training = training;
+  request.pipeline.ram = ram;
   return compile_model(request);
 }
 
@@ -45,8 +47,8 @@ void expect_ok(const std::string& function, int32_t status) {
 }  // namespace
 
 TrainingLibrary::TrainingLibrary(const std::string& model_path, const TrainingRequest& request,
-                                 const std::string& form)
-    : model(compiled(model_path, request)), library(model.result.program, form) {}
+                                 const std::string& form, std::optional<int64_t> ram)
+    : model(compiled(model_path, request, ram)), library(model.result.program, form) {}
 
 std::string reference_model(const std::string& name) {
   return std::string(BACKCAST_TRAINING_REFERENCES) + "/models/" + name + ".onnx";

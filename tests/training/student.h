@@ -2,6 +2,7 @@
 // equalities need, down to the status of each call.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,10 @@
 
 namespace backcast::training {
 
-/// `form`: "jit", "archive", "gcc" or "clang".
+/// `form`: "jit", "archive", "gcc" or "clang". `ram`: PipelineOptions::ram.
 struct TrainingLibrary {
   TrainingLibrary(const std::string& model_path, const TrainingRequest& request,
-                  const std::string& form);
+                  const std::string& form, std::optional<int64_t> ram = std::nullopt);
 
   CompiledModel model;
   state_test::BuiltLibrary library;

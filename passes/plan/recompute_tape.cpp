@@ -1,0 +1,286 @@
+#include "passes/plan/recompute_tape.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/loop/step_access.h"
+#include "ir/loop/visit.h"
+#include "passes/lower/definition_cost.h"
+
+namespace backcast {
+
+using loop::AccessMode;
+using loop::Buffer;
+using loop::BufferClass;
+using loop::BufferId;
+using loop::Kernel;
+using loop::Program;
+using loop::Step;
+using loop::StepKind;
+
+namespace {
+
+constexpr int64_t kPerElement = 2;
+constexpr int64_t kPerFunction = 8;
+
+int64_t elements(const Program& program, BufferId id) {
+  const Buffer& buffer = program.buffer(id);
+  return TensorType{buffer.element, buffer.shape}.element_count().range(program.symbols).max;
+}
+
+/// Writes the arena, each storage whole or in part, without reading it.
+bool repeatable(const Program& program, const Step& step) {
+  if (step.kind != StepKind::call && step.kind != StepKind::copy) return false;
+  const std::set<BufferId> written = loop::written_buffers(program, step);
+  const std::set<BufferId> read = loop::read_buffers(program, step);
+  return std::all_of(written.begin(), written.end(), [&](BufferId id) {
+    return program.buffer(id).kind == BufferClass::arena && !read.contains(id);
+  });
+}
+
+/// Pairs of buffers of a call: a written one and one whose storage it may take over.
+std::vector<std::pair<BufferId, BufferId>> takes_over(const Program& program, const Step& step) {
+  std::vector<std::pair<BufferId, BufferId>> result;
+  if (step.kind != StepKind::call) return result;
+  const Kernel& kernel = program.kernels.at(step.kernel);
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+    for (const std::string& name : kernel.buffers[i].over) {
+      for (size_t j = 0; j < kernel.buffers.size(); ++j) {
+        if (kernel.buffers[j].name != name) continue;
+        const BufferId written = step.buffers[i], owner = program.owner(step.buffers[j]);
+        const int64_t uses =
+            std::count_if(step.buffers.begin(), step.buffers.end(),
+                          [&](BufferId id) { return id >= 0 && program.owner(id) == owner; });
+        if (program.buffer(written).view_of < 0 && uses == 1) result.emplace_back(written, owner);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+int64_t work_of(const Program& program, const Step& step) {
+  int64_t total = 0;
+  for (const Step& inner : step.body) total += work_of(program, inner);
+  for (const Step& inner : step.otherwise) total += work_of(program, inner);
+  if (step.kind == StepKind::loop) return total * step.count.range(program.symbols).max;
+  if (step.kind == StepKind::copy) return 2 * kPerElement * elements(program, step.buffers[0]);
+  if (step.kind != StepKind::call) return total;
+  const Kernel& kernel = program.kernels.at(step.kernel);
+  if (kernel.macs > 0) return kernel.macs;
+  int64_t largest = 0;
+  for (const BufferId id : step.buffers) {
+    total += kPerElement * elements(program, id);
+    largest = std::max(largest, elements(program, id));
+  }
+  int64_t functions = 0;
+  loop::visit(kernel.body, nullptr,
+              [&](const loop::Expr& e) { functions += e->kind == loop::ExprKind::call; });
+  if (const loop::Definition* definition = loop::only_definition(kernel)) {
+    functions = std::max(functions, cost(*definition).total() / kPerFunction);
+  }
+  return total + (functions > 0 ? kPerFunction * largest : 0);
+}
+
+Tape::Tape(const Program& program, size_t entry) {
+  std::vector<int> value_of(program.buffers.size(), -1);
+  const auto value = [&](BufferId owner) {
+    int& id = value_of[static_cast<size_t>(owner)];
+    if (id < 0) {
+      id = static_cast<int>(values_.size());
+      const BufferClass kind = program.buffer(owner).kind;
+      const int64_t bytes = kind == BufferClass::arena ? program.storage_bytes(owner) : 0;
+      values_.push_back({owner, bytes, kind, false});
+    }
+    return id;
+  };
+  const std::vector<Step>& steps = program.entries[entry].steps;
+  for (size_t s = 0; s < steps.size(); ++s) {
+    TapeOp op;
+    op.step = s;
+    const std::set<BufferId> read = loop::read_buffers(program, steps[s]);
+    const std::set<BufferId> written = loop::written_buffers(program, steps[s]);
+    for (BufferId id : read) op.reads.push_back(value(id));
+    for (BufferId id : written) op.writes.push_back(value(id));
+    for (const auto& [to, from] : takes_over(program, steps[s])) {
+      op.over.emplace_back(value(to), value(from));
+    }
+    op.work = work_of(program, steps[s]);
+    op.repeatable = repeatable(program, steps[s]);
+    ops_.push_back(std::move(op));
+  }
+}
+
+int64_t Tape::work() const {
+  int64_t total = 0;
+  for (const TapeOp& op : ops_) total += op.work;
+  return total;
+}
+
+std::vector<int64_t> Tape::live_bytes() const {
+  const size_t none = ops_.size();
+  std::vector<size_t> first(values_.size(), none), last(values_.size(), none);
+  for (size_t i = 0; i < ops_.size(); ++i) {
+    for (const std::vector<int>* touched : {&ops_[i].reads, &ops_[i].writes}) {
+      for (int v : *touched) {
+        size_t& begin = first[static_cast<size_t>(v)];
+        if (begin == none) begin = i;
+        last[static_cast<size_t>(v)] = i;
+      }
+    }
+  }
+  std::vector<char> taken(values_.size(), 0);
+  std::vector<size_t> begin = first;
+  for (size_t i = 0; i < ops_.size(); ++i) {
+    for (const auto& [to, from] : ops_[i].over) {
+      const size_t w = static_cast<size_t>(to), r = static_cast<size_t>(from);
+      if (first[w] != i || begin[w] != i || last[r] != i || taken[r]) continue;
+      if (values_[r].bytes < values_[w].bytes || values_[w].bytes == 0) continue;
+      taken[r] = 1;
+      begin[w] = i + 1;
+    }
+  }
+  std::vector<int64_t> change(ops_.size() + 2, 0);
+  for (size_t v = 0; v < values_.size(); ++v) {
+    if (first[v] == none || begin[v] > last[v]) continue;
+    change[begin[v]] += values_[v].bytes;
+    change[last[v] + 1] -= values_[v].bytes;
+  }
+  std::vector<int64_t> live(ops_.size(), 0);
+  int64_t sum = 0;
+  for (size_t i = 0; i < ops_.size(); ++i) live[i] = sum += change[i];
+  return live;
+}
+
+std::vector<std::vector<size_t>> Tape::uses() const {
+  std::vector<std::vector<size_t>> result(values_.size());
+  for (size_t i = 0; i < ops_.size(); ++i) {
+    for (const std::vector<int>* touched : {&ops_[i].reads, &ops_[i].writes}) {
+      for (int v : *touched) {
+        std::vector<size_t>& uses = result[static_cast<size_t>(v)];
+        if (uses.empty() || uses.back() != i) uses.push_back(i);
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<std::vector<size_t>> Tape::writers() const {
+  std::vector<std::vector<size_t>> result(values_.size());
+  for (size_t i = 0; i < ops_.size(); ++i) {
+    for (int v : ops_[i].writes) result[static_cast<size_t>(v)].push_back(i);
+  }
+  return result;
+}
+
+Tape Tape::with(const Recompute& recompute) const {
+  Tape result;
+  result.values_ = values_;
+  std::vector<int> renamed(values_.size());
+  for (size_t v = 0; v < values_.size(); ++v) renamed[v] = static_cast<int>(v);
+  const auto rename = [&](std::vector<int>& ids) {
+    for (int& id : ids) id = renamed[static_cast<size_t>(id)];
+  };
+  const auto rename_reads = [&](TapeOp& op) {
+    rename(op.reads);
+    for (auto& [to, from] : op.over) from = renamed[static_cast<size_t>(from)];
+  };
+  const auto begin = ops_.begin(), middle = begin + static_cast<int64_t>(recompute.before);
+  result.ops_.assign(begin, middle);
+  for (size_t index : recompute.chain) {
+    TapeOp op = ops_[index];
+    op.again = true;
+    rename_reads(op);
+    for (int& id : op.writes) {
+      TapeValue value = values_[static_cast<size_t>(id)];
+      value.again = true;
+      renamed[static_cast<size_t>(id)] = static_cast<int>(result.values_.size());
+      id = renamed[static_cast<size_t>(id)];
+      result.values_.push_back(value);
+    }
+    for (auto& [to, from] : op.over) to = renamed[static_cast<size_t>(to)];
+    result.ops_.push_back(std::move(op));
+  }
+  for (auto op = middle; op != ops_.end(); ++op) {
+    result.ops_.push_back(*op);
+    rename_reads(result.ops_.back());
+  }
+  result.drop_unread(recompute.chain);
+  return result;
+}
+
+void Tape::drop_unread(const std::vector<size_t>& candidates) {
+  std::vector<char> read(values_.size(), 0);
+  for (const TapeOp& op : ops_) {
+    for (int v : op.reads) read[static_cast<size_t>(v)] = 1;
+  }
+  for (size_t i = candidates.size(); i-- > 0;) {
+    const std::vector<int>& written = ops_[candidates[i]].writes;
+    if (std::any_of(written.begin(), written.end(),
+                    [&](int v) { return read[static_cast<size_t>(v)]; })) {
+      continue;
+    }
+    ops_.erase(ops_.begin() + static_cast<int64_t>(candidates[i]));
+  }
+}
+
+namespace {
+
+/// Gives the values that are computed again buffers of their own.
+class Renaming {
+ public:
+  explicit Renaming(Program& program) : program_(program) {
+    for (const Buffer& buffer : program.buffers) names_.insert(buffer.name);
+  }
+
+  /// The buffer that is to `value` what `id` is to the storage it was.
+  BufferId of(BufferId id, int value) {
+    const auto known = copies_.find({value, id});
+    if (known != copies_.end()) return known->second;
+    const BufferId onto = program_.buffer(id).view_of;
+    const BufferId view_of = onto < 0 ? -1 : of(onto, value);
+    Buffer copy = program_.buffer(id);
+    copy.view_of = view_of;
+    const std::string base = copy.name + "_again";
+    copy.name = base;
+    for (int i = 2; !names_.insert(copy.name).second; ++i) copy.name = base + std::to_string(i);
+    program_.buffers.push_back(std::move(copy));
+    const BufferId result = static_cast<BufferId>(program_.buffers.size() - 1);
+    copies_[{value, id}] = result;
+    return result;
+  }
+
+ private:
+  Program& program_;
+  std::set<std::string> names_;
+  std::map<std::pair<int, BufferId>, BufferId> copies_;
+};
+
+}  // namespace
+
+void Tape::write_to(Program& program, size_t entry) const {
+  const std::vector<Step> old = program.entries[entry].steps;
+  Renaming renaming(program);
+  std::vector<Step> steps;
+  for (const TapeOp& op : ops_) {
+    std::map<BufferId, int> again;
+    for (const std::vector<int>* touched : {&op.reads, &op.writes}) {
+      for (int v : *touched) {
+        const TapeValue& value = values_[static_cast<size_t>(v)];
+        if (value.again) again[value.storage] = v;
+      }
+    }
+    Step step = old[op.step];
+    if (!again.empty()) {
+      loop::for_each_buffer(step, [&](BufferId& id) {
+        const auto found = again.find(program.owner(id));
+        if (found != again.end()) id = renaming.of(id, found->second);
+      });
+    }
+    steps.push_back(std::move(step));
+  }
+  program.entries[entry].steps = std::move(steps);
+}
+
+}  // namespace backcast

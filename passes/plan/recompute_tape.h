@@ -1,0 +1,72 @@
+// An entry point as recomputation sees it: operations on a tape, and who touches which storage.
+// Operations can be put on the tape a second time; what that does to memory and work is known
+// without touching the program. The tape becomes steps again at the end.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "ir/loop/program.h"
+
+namespace backcast {
+
+/// A storage, or the place of its contents computed again.
+struct TapeValue {
+  loop::BufferId storage = -1;  // of the program: the owner
+  int64_t bytes = 0;            // of the arena; 0 for every other class
+  loop::BufferClass kind = loop::BufferClass::arena;
+  bool again = false;
+};
+
+struct TapeOp {
+  size_t step = 0;                        // of the entry point
+  std::vector<int> reads, writes;         // values; what is updated is in both
+  std::vector<std::pair<int, int>> over;  // a written value and the read one it may take over
+  int64_t work = 0;         // multiply-accumulates, or what takes about as long as one
+  bool repeatable = false;  // writes the arena only, and nothing that it reads
+  bool again = false;
+};
+
+/// To compute `chain` (operations, in order) once more before operation `before`. Whoever reads
+/// what they write from there on reads the new values.
+struct Recompute {
+  size_t before = 0;
+  std::vector<size_t> chain;
+};
+
+class Tape {
+ public:
+  Tape(const loop::Program& program, size_t entry);
+
+  const std::vector<TapeOp>& ops() const { return ops_; }
+  const std::vector<TapeValue>& values() const { return values_; }
+  int64_t work() const;
+
+  /// Bytes of the arena that are live during each operation, when results take the storage of
+  /// dying operands where their kernels allow that.
+  std::vector<int64_t> live_bytes() const;
+  /// The operations that touch each value, in order.
+  std::vector<std::vector<size_t>> uses() const;
+  /// The operations that write each value, in order.
+  std::vector<std::vector<size_t>> writers() const;
+
+  /// Operations whose results nobody reads any more leave the tape.
+  Tape with(const Recompute& recompute) const;
+
+  /// The entry point's steps in the tape's order; values computed again get buffers `…_again`.
+  void write_to(loop::Program& program, size_t entry) const;
+
+ private:
+  Tape() = default;
+  void drop_unread(const std::vector<size_t>& candidates);
+
+  std::vector<TapeOp> ops_;
+  std::vector<TapeValue> values_;
+};
+
+/// What a step takes, in multiply-accumulates: those of contractions; two per element that other
+/// kernels read or write; eight per call of a mathematical function.
+int64_t work_of(const loop::Program& program, const loop::Step& step);
+
+}  // namespace backcast

@@ -1,0 +1,71 @@
+// Training in less memory: what is computed again comes to the same bits.
+#include <gtest/gtest.h>
+
+#include "tests/training/batches.h"
+#include "tests/training/student.h"
+
+namespace backcast::training {
+namespace {
+
+constexpr int64_t kSteps = 2;
+
+/// ResNet8, whose activations outweigh its parameters.
+Network one_image() {
+  Network result = network("ic");
+  result.input[0] = 1;
+  return result;
+}
+
+int64_t total(const TrainingLibrary& library) {
+  return library.model.result.program.arena_bytes + library.model.result.program.state_bytes;
+}
+
+/// Parameters after a few steps, losses on the way.
+std::pair<Literal, std::vector<double>> trained(const TrainingLibrary& library) {
+  Student student(library);
+  std::vector<double> losses;
+  for (int64_t step = 0; step < kSteps; ++step) {
+    losses.push_back(student.step(batch(one_image(), step, ElementType::f32, training_digits())));
+  }
+  return {student.parameters(), losses};
+}
+
+TEST(Ram, EveryBudgetGivesTheSameBits) {
+  const std::string model = reference_model("ic");
+  const TrainingRequest request = request_for(one_image(), "sgd", false);
+  const TrainingLibrary whole(model, request, "jit", int64_t{1} << 40);
+  EXPECT_EQ(whole.model.result.recomputation, "recomputes nothing");
+  const auto expected = trained(whole);
+  const int64_t arena = whole.model.result.program.arena_bytes, state = total(whole) - arena;
+  int64_t met = 0;
+  for (const int64_t percent : {95, 85, 75, 30}) {
+    const int64_t ram = state + arena * percent / 100;
+    std::optional<TrainingLibrary> fitted;
+    try {
+      fitted.emplace(model, request, "jit", ram);
+    } catch (const CompileError& error) {
+      EXPECT_NE(std::string(error.what()).find("the least that recomputation reaches"),
+                std::string::npos);
+      continue;
+    }
+    ++met;
+    EXPECT_LE(total(*fitted), ram);
+    EXPECT_NE(fitted->model.result.recomputation.find("recomputes"), std::string::npos);
+    const auto found = trained(*fitted);
+    EXPECT_EQ(found.first, expected.first) << percent << " %";
+    EXPECT_EQ(found.second, expected.second) << percent << " %";
+  }
+  EXPECT_EQ(met, 3) << "budgets that can be met";
+}
+
+TEST(Ram, WithoutABudgetTheBitsAreTheSame) {
+  const std::string model = reference_model("ic");
+  const TrainingRequest request = request_for(one_image(), "sgd", false);
+  const TrainingLibrary whole(model, request, "jit", int64_t{1} << 40);
+  const TrainingLibrary usual(model, request, "jit");
+  EXPECT_LE(total(usual), total(whole));
+  EXPECT_EQ(trained(usual).first, trained(whole).first);
+}
+
+}  // namespace
+}  // namespace backcast::training
