@@ -88,12 +88,14 @@ def table(content, kind, title, peers, others):
         cells += [f"{row['state_bytes']:,}"] if kind == "training" else []
         cells += [number(ratio, 3), *goals.verdict(NAME, name, "planned / bound", ratio),
                   f"{row['weight_bytes'] + row['code_bytes']:,}", f"{row['stack_bytes']:,}"]
-        if kind == "training":
+        if kind == "inference":
+            cells += goals.verdict(NAME, name, "arena", row["arena_bytes"])
+        else:
             cells += [f"{planned:,}", *goals.verdict(NAME, name, "training bytes", planned)]
         rows.append(cells + [bytes_cell(found.get(peer)) for peer in peers])
     header = ["model", "arena", "bound"] + (["state"] if kind == "training" else []) + \
         ["planned / bound", "goal", "", "flash", "stack"]
-    header += ["state + arena", "goal", ""] if kind == "training" else []
+    header += ["arena's goal", ""] if kind == "inference" else ["state + arena", "goal", ""]
     return Table(title, header + list(peers), rows)
 
 
