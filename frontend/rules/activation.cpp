@@ -176,9 +176,10 @@ const OperatorRule kRules[] = {
     {"Hardmax", 7, kNew, 1, 1, [](NodeContext& n) { along_axis(n, one_hot_of_max); }, "axis:i"},
 };
 
-/// x less its maximum along the axis, which leaves softmax unchanged and keeps exp in range.
+/// x less its maximum along the axis, which leaves softmax unchanged and keeps exp in range. What
+/// the maximum adds to a derivative cancels, so none passes through it.
 ValueId shifted(Emitter& e, ValueId x, int64_t axis) {
-  return e.sub(x, e.reduce(Reduction::max, x, {axis}, true));
+  return e.sub(x, e.unary(ops::stop_gradient, e.reduce(Reduction::max, x, {axis}, true)));
 }
 
 }  // namespace
