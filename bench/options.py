@@ -39,7 +39,7 @@ class Options:
                             help="for a peer to compile a model; default 900")
         parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)))
         common.add_program_option(parser)
-        given = parser.parse_args(arguments)
+        given = parser.parse_intermixed_args(arguments)
         for key in ("quick", "resume", "markdown", "publish", "optimizer", "compile_limit",
                     "backcast"):
             setattr(self, key, getattr(given, key))
@@ -51,6 +51,7 @@ class Options:
         self.rows = [word for word in given.words
                      if word not in areas and word != "all" and not word.endswith(".onnx")]
         self.areas = self.areas or ["host"]
+        self.unknown = set(self.rows)  # until an area has them
 
     def wants(self, side):
         """Whether this side takes part."""
@@ -62,8 +63,10 @@ class Options:
         """Those of an area's rows that were named; all when nothing was."""
         if not self.rows and not self.files:
             return rows
-        return [row for row in rows
-                if row in self.rows or row.partition(":")[0] in self.rows]
+        found = [row for row in rows
+                 if row in self.rows or row.partition(":")[0] in self.rows]
+        self.unknown -= {*found, *(row.partition(":")[0] for row in found)}
+        return found
 
     def plan(self, area):
         number, batch, slow_side = PLANS[area][self.quick]

@@ -22,7 +22,7 @@ from tables import DASH, Table, explain, median, number
 NAME = "training"
 TITLE = "the training step"
 MODELS = common.ROOT / "tests/training/models"
-ROWS = ["mlp", "ad", "kws", "ic", "vww", "enc"]
+ROWS = ["mlp", "ad", "kws", "ic", "vww", "enc", "digits_cnn"]
 BATCHES = (1, 8)
 OURS = ("forward", "evaluate", "train_step")
 PEERS = {"PyTorch eager": ("torch", "torch_train_worker.py", ["eager"]),
