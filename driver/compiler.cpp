@@ -16,10 +16,10 @@
 #include "backend/llvm/emit.h"
 #include "backend/llvm/host.h"
 #include "backend/llvm/object_reader.h"
+#include "driver/layers.h"
 #include "ir/graph/text.h"
 #include "ir/loop/text.h"
 #include "ir/ops/op_attrs.h"
-#include "driver/layers.h"
 #include "ir/ops/ops.h"
 #include "passes/graph/differentiate.h"
 
@@ -155,8 +155,8 @@ void check_input_names(const InputBounds& bounds, const ImportedModel& model) {
   for (const auto& [name, range] : bounds.named) {
     const std::vector<std::string>& names = model.input_names;
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    throw CompileError(fmt::format("--input-range {}=…: the model's inputs are {}", name,
-                                   fmt::join(names, ", ")));
+    throw CompileError(
+        fmt::format("--input-range {}=…: the model's inputs are {}", name, fmt::join(names, ", ")));
   }
 }
 

@@ -47,10 +47,10 @@ struct CompiledModel {
   TargetInfo target;
   PipelineResult result;
   Abi abi;
-  std::string model_file;  // without folders
+  std::string model_file;   // without folders
   int64_t macs_before = 0;  // with the channels that are dropped; 0: there are none
-  std::string promise;     // "valid for inputs within ±1e+06"; empty: for all
-  std::string training;    // "training with mse and adam"; empty without
+  std::string promise;      // "valid for inputs within ±1e+06"; empty: for all
+  std::string training;     // "training with mse and adam"; empty without
 };
 
 /// What `--input-range` says, for `--help`.

@@ -51,7 +51,7 @@ struct PipelineResult {
   Module module;
   loop::Program program;
   bool lowered = false;
-  DroppedChannels dropped = {};  // from within tensors
+  DroppedChannels dropped = {};                // from within tensors
   std::vector<WinogradLayer> winograd_layers;  // what the pass decided, once it ran
   std::string recomputation;  // what is computed again, once that is decided; empty: nothing
 };

@@ -150,12 +150,10 @@ std::string header_text(const Abi& abi, const HeaderOptions& options) {
   const std::string from =
       options.model_file.empty() ? "" : " from " + comment_text(options.model_file);
   std::string text(kLicence);
-  text += filled_comment(fmt::format("{}: made by Backcast {}{} for {}{}.", abi.prefix,
-                                     options.version, from, options.target,
-                                     options.training.empty() ? "" : ", " + options.training) +
-                         (options.promise.empty()
-                              ? ""
-                              : " Results are " + comment_text(options.promise) + "."));
+  text += filled_comment(
+      fmt::format("{}: made by Backcast {}{} for {}{}.", abi.prefix, options.version, from,
+                  options.target, options.training.empty() ? "" : ", " + options.training) +
+      (options.promise.empty() ? "" : " Results are " + comment_text(options.promise) + "."));
   text += fmt::format("#ifndef {0}\n#define {0}\n\n", guard);
   const size_t types = kTypes.find("#ifndef BC_TYPES_H");
   BC_CHECK(types != std::string_view::npos, "bc_types.h has lost its guard");

@@ -28,7 +28,7 @@ struct ReportOptions {
   int64_t macs_before = 0;             // with them
   std::string promise;                 // "valid for inputs within ±1e+06"; empty: for all
   std::vector<ReportWinograd> winograd;
-  std::string recomputation;           // what is computed again, and what that costs and saves
+  std::string recomputation;  // what is computed again, and what that costs and saves
 };
 
 /// An arena buffer that holds a value while a step runs, or an operand of the step.

@@ -400,7 +400,7 @@ class Scheduling {
   const TargetInfo& target_;
   Program result_;
   bool among_statements_ = false;  // what stands there can have no kernel run before it
-  std::vector<Step> before_;                          // rearrange what the step under way reads
+  std::vector<Step> before_;       // rearrange what the step under way reads
   std::map<uint64_t, std::vector<BufferId>> packed_;  // constants by hash
 };
 
