@@ -7,22 +7,23 @@
 #include "driver/commands.h"
 #include "driver/compiler.h"
 #include "driver/memory_size.h"
+#include "driver/model_options.h"
 
 namespace backcast {
 namespace {
 
 struct Options {
   CompileRequest request;
-  std::vector<std::string> dims, print_after, ranges;
+  std::vector<std::string> dims, print_after;
   TrainingOptions training;
-  std::string output = ".", emit = "lib", winograd = "off", ram;
+  std::string output = ".", emit = "lib", ram;
+  ModelOptions model_options;
 };
 
 int run(Options& o) {
   Emit emit = parse_emit(o.emit);
   o.request.dims = parse_dims(o.dims);
-  o.request.pipeline.winograd = parse_winograd(o.winograd);
-  if (!o.ranges.empty()) o.request.pipeline.inputs = parse_input_bounds(o.ranges);
+  o.model_options.apply_to(o.request.pipeline);
   o.request.training = o.training.request();
   o.request.pipeline.ram = parse_ram(o.ram);
   o.request.pipeline.print_after.insert(o.print_after.begin(), o.print_after.end());
@@ -52,9 +53,8 @@ Action add_compile(CLI::App& app) {
                  "prefix of every symbol; default: the model's file name");
   app.add_option("--target", o->request.target, "see `inspect --targets`")->capture_default_str();
   app.add_option("--emit", o->emit, "lib, c, obj, llvm or ir")->capture_default_str();
-  app.add_option("--winograd", o->winograd, winograd_help())->capture_default_str();
   app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
-  app.add_option("--input-range", o->ranges, input_range_help())->allow_extra_args(false);
+  o->model_options.add_to(app);
   app.add_option("--max-trips", o->request.max_trips,
                  "of a Loop that only run time bounds; needed to train through it")
       ->check(CLI::NonNegativeNumber);

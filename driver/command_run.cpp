@@ -7,6 +7,7 @@
 #include "driver/commands.h"
 #include "driver/compiler.h"
 #include "driver/device.h"
+#include "driver/model_options.h"
 #include "driver/npy.h"
 #include "frontend/onnx_tensors.h"
 
@@ -15,9 +16,10 @@ namespace {
 
 struct Options {
   CompileRequest request;
-  std::vector<std::string> dims, inputs, ranges;
-  std::string output, winograd = "off";
+  std::vector<std::string> dims, inputs;
+  std::string output;
   bool pb = false;
+  ModelOptions model_options;
 };
 
 /// `--input name=file` goes to the input of that name, `--input file` to the next in order.
@@ -49,8 +51,7 @@ std::vector<Literal> read_inputs(const std::vector<std::string>& words,
 
 int run(Options& o) {
   o.request.dims = parse_dims(o.dims);
-  if (!o.ranges.empty()) o.request.pipeline.inputs = parse_input_bounds(o.ranges);
-  o.request.pipeline.winograd = parse_winograd(o.winograd);
+  o.model_options.apply_to(o.request.pipeline);
   CompiledModel model = compile_model(o.request);
   std::vector<Literal> inputs = read_inputs(o.inputs, model.imported.input_names);
   SymbolValues sizes = sizes_for(model.result.program, inputs);
@@ -83,8 +84,7 @@ Action add_run(CLI::App& app) {
   app.add_option("--input", o->inputs, "FILE or NAME=FILE, .npy or .pb, in the model's order");
   app.add_option("-o,--output", o->output, "folder for the outputs");
   app.add_flag("--pb", o->pb, "write ONNX .pb tensors instead of .npy");
-  app.add_option("--winograd", o->winograd, winograd_help())->capture_default_str();
-  app.add_option("--input-range", o->ranges, input_range_help())->allow_extra_args(false);
+  o->model_options.add_to(app);
   app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
   return [o] { return run(*o); };
 }

@@ -10,6 +10,7 @@
 #include "driver/compiler.h"
 #include "driver/data_set.h"
 #include "driver/device.h"
+#include "driver/model_options.h"
 #include "passes/graph/differentiate.h"
 
 namespace backcast {
@@ -20,10 +21,11 @@ namespace {
 
 struct Options {
   CompileRequest request;
-  std::vector<std::string> dims, ranges;
-  std::string data, emit = "lib", winograd = "off";
+  std::vector<std::string> dims;
+  std::string data, emit = "lib";
   bool evaluator = false;
   double rtol = kOnnxRelative, atol = kOnnxAbsolute;
+  ModelOptions model_options;
 };
 
 using Results = std::vector<std::vector<Literal>>;  // per data set
@@ -62,8 +64,7 @@ Results run_all(const Options& o, const std::vector<DataSet>& sets) {
 
 int run(Options& o) {
   o.request.dims = parse_dims(o.dims);
-  if (!o.ranges.empty()) o.request.pipeline.inputs = parse_input_bounds(o.ranges);
-  o.request.pipeline.winograd = parse_winograd(o.winograd);
+  o.model_options.apply_to(o.request.pipeline);
   const fs::path model(o.request.model);
   const std::string folder = o.data.empty() ? model.parent_path().string() : o.data;
   const std::vector<DataSet> sets = read_data_sets(folder);
@@ -97,8 +98,7 @@ Action add_verify(CLI::App& app) {
   app.add_flag("--evaluator", o->evaluator, "evaluate the imported graph instead of compiling it");
   app.add_option("--rtol", o->rtol, "relative tolerance")->capture_default_str();
   app.add_option("--atol", o->atol, "absolute tolerance")->capture_default_str();
-  app.add_option("--winograd", o->winograd, winograd_help())->capture_default_str();
-  app.add_option("--input-range", o->ranges, input_range_help())->allow_extra_args(false);
+  o->model_options.add_to(app);
   app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
   return [o] { return run(*o); };
 }

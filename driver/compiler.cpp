@@ -38,25 +38,6 @@ Emit parse_emit(const std::string& word) {
   throw CompileError("--emit " + word + ": choose one of lib, c, obj, llvm, ir");
 }
 
-WinogradMode parse_winograd(const std::string& word) {
-  static const std::map<std::string, WinogradMode> words{{"off", WinogradMode::off},
-                                                         {"auto", WinogradMode::automatic},
-                                                         {"on", WinogradMode::on},
-                                                         {"f2", WinogradMode::f2},
-                                                         {"f4", WinogradMode::f4}};
-  const auto found = words.find(word);
-  if (found != words.end()) return found->second;
-  throw CompileError("--winograd " + word + ": choose one of off, auto, on, f2, f4");
-}
-
-std::string winograd_help() {
-  return fmt::format(
-      "3x3 convolutions with fewer multiplications: off; auto: per layer, where a cost model finds "
-      "it faster, on microcontrollers only where the arena does not grow; on: wherever possible; "
-      "f2, f4: in that form. A layer's error stays below {} of its largest result",
-      kWinogradBound);
-}
-
 TargetInfo resolve_target(const std::string& name) {
   if (name == "native") return host_target();
   return *find_target(name);
@@ -93,14 +74,6 @@ std::map<std::string, DimRange> parse_dims(const std::vector<std::string>& words
     result[word.substr(0, equals)] = range;
   }
   return result;
-}
-
-std::string input_range_help() {
-  return fmt::format(
-      "what the inputs are promised to lie within: LOW,HIGH or NAME=LOW,HIGH for one of them; "
-      "channels that no such input changes are left out. The others' range is {:g},{:g}; without "
-      "this option nothing is promised",
-      -InputBounds::kDefault, InputBounds::kDefault);
 }
 
 std::string library_name(const std::string& wish, const std::string& model_path) {

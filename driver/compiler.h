@@ -23,11 +23,6 @@ Emit parse_emit(const std::string& word);
 /// A row of the table, or the host for "native". CompileError listing the names.
 TargetInfo resolve_target(const std::string& name);
 
-/// off, auto, on, f2 or f4. CompileError for an unknown word.
-WinogradMode parse_winograd(const std::string& word);
-/// What `--help` says of the option.
-std::string winograd_help();
-
 /// `N=8`, `N=1..8`. CompileError for anything else.
 std::map<std::string, DimRange> parse_dims(const std::vector<std::string>& words);
 
@@ -52,9 +47,6 @@ struct CompiledModel {
   std::string promise;      // "valid for inputs within ±1e+06"; empty: for all
   std::string training;     // "training with mse and adam"; empty without
 };
-
-/// What `--input-range` says, for `--help`.
-std::string input_range_help();
 
 /// `message` with the file's name (without folders) in front of every line that lacks it.
 std::string name_file(const std::string& message, const std::string& path);

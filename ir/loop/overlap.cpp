@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/loop/integer_fold.h"
+
 namespace backcast::loop {
 namespace {
 
@@ -17,8 +19,6 @@ struct Interval {
   bool is_known() const { return min != INT64_MIN && max != INT64_MAX; }
   bool is_point() const { return is_known() && min == max; }
 };
-
-int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 Interval product(const Interval& a, const Interval& b) {
   if (!a.is_known() || !b.is_known()) return {};
@@ -46,12 +46,10 @@ Interval operation(Op op, const Interval& a, const Interval& b) {
       return {std::max(a.min, b.min), std::max(a.max, b.max)};
     case Op::floor_div:
       if (!a.is_known() || !b.is_point() || b.min <= 0) return {};
-      return {floor_quotient(a.min, b.min), floor_quotient(a.max, b.min)};
+      return {floor_div_int(a.min, b.min), floor_div_int(a.max, b.min)};
     case Op::floor_mod:
       if (!b.is_point() || b.min <= 0) return {};
-      if (a.is_point())
-        return {a.min - floor_quotient(a.min, b.min) * b.min,
-                a.min - floor_quotient(a.min, b.min) * b.min};
+      if (a.is_point()) return {floor_mod_int(a.min, b.min), floor_mod_int(a.min, b.min)};
       return {0, b.min - 1};
     default:
       return {};

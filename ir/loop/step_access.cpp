@@ -1,6 +1,8 @@
 // See step_access.h.
 #include "ir/loop/step_access.h"
 
+#include "ir/loop/liveness.h"
+
 namespace backcast::loop {
 namespace {
 
@@ -35,6 +37,26 @@ std::set<BufferId> read_buffers(const Program& program, const Step& step) {
   std::set<BufferId> found;
   collect(program, step, false, found);
   return found;
+}
+
+std::vector<size_t> taken_over_by(const Kernel& kernel, size_t written) {
+  std::vector<size_t> result;
+  for (const std::string& name : kernel.buffers[written].over) {
+    for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+      if (kernel.buffers[i].name == name) result.push_back(i);
+    }
+  }
+  return result;
+}
+
+void drop_uncalled(Program& program) {
+  std::set<std::string> called;
+  for (const EntryPoint& entry : program.entries) {
+    for (const Step* step : flat_steps(entry.steps)) {
+      if (step->kind == StepKind::call) called.insert(step->kernel);
+    }
+  }
+  std::erase_if(program.kernels, [&](const auto& item) { return !called.contains(item.first); });
 }
 
 bool writes_state(const Program& program, const EntryPoint& entry) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <set>
+#include <vector>
 
 #include "ir/loop/program.h"
 
@@ -21,6 +22,11 @@ void for_each_buffer(AnyStep& step, const F& f) {
   for (auto& inner : step.body) for_each_buffer(inner, f);
   for (auto& inner : step.otherwise) for_each_buffer(inner, f);
 }
+/// The positions of the parameters whose storage parameter `written` may take over
+/// (BufferParam::over), in that order.
+std::vector<size_t> taken_over_by(const Kernel& kernel, size_t written);
+/// Removes the kernels that no step calls.
+void drop_uncalled(Program& program);
 /// Whether the entry point writes a state buffer.
 bool writes_state(const Program& program, const EntryPoint& entry);
 

@@ -7,6 +7,7 @@
 #include "ir/graph/error.h"
 #include "ir/loop/liveness.h"
 #include "ir/loop/overlap.h"
+#include "ir/loop/step_access.h"
 #include "ir/loop/verify_kernel.h"
 #include "ir/loop/verify_state.h"
 
@@ -244,17 +245,10 @@ class ProgramChecker {
     const Step& step = *steps[static_cast<size_t>(heir.first)];
     if (step.kind != StepKind::call) return false;
     const Kernel& kernel = program_.kernels.at(step.kernel);
-    const auto param_of = [&](const std::string& name) {
-      for (size_t i = 0; i < kernel.buffers.size(); ++i) {
-        if (kernel.buffers[i].name == name) return i;
-      }
-      return kernel.buffers.size();
-    };
     for (size_t i = 0; i < kernel.buffers.size(); ++i) {
       if (program_.owner(step.buffers[i]) != heir.id) continue;
-      for (const std::string& name : kernel.buffers[i].over) {
-        const size_t read = param_of(name);
-        if (read < step.buffers.size() && program_.owner(step.buffers[read]) == old.id) return true;
+      for (const size_t read : taken_over_by(kernel, i)) {
+        if (program_.owner(step.buffers[read]) == old.id) return true;
       }
     }
     return false;

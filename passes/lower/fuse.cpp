@@ -445,16 +445,12 @@ std::vector<Step> live_steps(const Program& program, const std::vector<Step>& st
 
 Program remove_dead_kernels(const Program& program) {
   Program result = program;
-  std::set<std::string> called;
   for (loop::EntryPoint& entry : result.entries) {
     std::set<BufferId> needed;
     for (BufferId id : entry.outputs) needed.insert(program.owner(id));
     entry.steps = live_steps(program, entry.steps, needed);
-    for (const Step* step : loop::flat_steps(entry.steps)) {
-      if (step->kind == loop::StepKind::call) called.insert(step->kernel);
-    }
   }
-  std::erase_if(result.kernels, [&](const auto& item) { return !called.count(item.first); });
+  loop::drop_uncalled(result);
   return result;
 }
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "ir/loop/liveness.h"
+#include "ir/loop/step_access.h"
 #include "passes/lower/winograd_choice.h"
 #include "passes/lower/winograd_kernels.h"
 #include "passes/lower/winograd_layer.h"
@@ -34,7 +34,7 @@ class Winograd {
   Program run() {
     if (mode_ == WinogradMode::off) return std::move(result_);
     for (loop::EntryPoint& entry : result_.entries) walk(entry.steps);
-    drop_uncalled();
+    loop::drop_uncalled(result_);
     return std::move(result_);
   }
 
@@ -164,16 +164,6 @@ class Winograd {
       step.buffers.push_back(places.at(param.name));
     }
     result_.kernels.emplace(made.name, std::move(made));
-  }
-
-  void drop_uncalled() {
-    std::set<std::string> called;
-    for (const loop::EntryPoint& entry : result_.entries) {
-      for (const Step* step : loop::flat_steps(entry.steps)) {
-        if (step->kind == StepKind::call) called.insert(step->kernel);
-      }
-    }
-    std::erase_if(result_.kernels, [&](const auto& item) { return !called.contains(item.first); });
   }
 
   const TargetInfo& target_;

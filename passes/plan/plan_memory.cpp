@@ -8,6 +8,7 @@
 #include "ir/graph/error.h"
 #include "ir/loop/liveness.h"
 #include "ir/loop/overlap.h"
+#include "ir/loop/step_access.h"
 #include "passes/plan/place_tightly.h"
 
 namespace backcast {
@@ -117,21 +118,18 @@ class Planner {
     const loop::Kernel& kernel = result_.kernels.at(step.kernel);
     BufferId written = step.buffers[i];
     if (result_.buffer(written).view_of >= 0) return -1;
-    for (const std::string& name : kernel.buffers[i].over) {
-      for (size_t j = 0; j < kernel.buffers.size(); ++j) {
-        if (kernel.buffers[j].name != name) continue;
-        BufferId read = step.buffers[j];
-        BufferId owner = result_.owner(read);
-        if (result_.buffer(owner).kind != BufferClass::arena || block_of_[size_t(owner)] < 0)
-          continue;
-        const Block& block = blocks_[size_t(block_of_[size_t(owner)])];
-        bool whole = offset_is_zero(read) && block.bytes >= result_.storage_bytes(written);
-        // The operand's storage must reach the kernel through this parameter alone.
-        int64_t uses = std::count_if(step.buffers.begin(), step.buffers.end(),
-                                     [&](BufferId b) { return result_.owner(b) == owner; });
-        const bool ends = loop::ends_at(entry, ranges_[size_t(owner)], at);
-        if (ends && block.last == at && whole && uses == 1) return block_of_[size_t(owner)];
-      }
+    for (const size_t j : loop::taken_over_by(kernel, i)) {
+      BufferId read = step.buffers[j];
+      BufferId owner = result_.owner(read);
+      if (result_.buffer(owner).kind != BufferClass::arena || block_of_[size_t(owner)] < 0)
+        continue;
+      const Block& block = blocks_[size_t(block_of_[size_t(owner)])];
+      bool whole = offset_is_zero(read) && block.bytes >= result_.storage_bytes(written);
+      // The operand's storage must reach the kernel through this parameter alone.
+      int64_t uses = std::count_if(step.buffers.begin(), step.buffers.end(),
+                                   [&](BufferId b) { return result_.owner(b) == owner; });
+      const bool ends = loop::ends_at(entry, ranges_[size_t(owner)], at);
+      if (ends && block.last == at && whole && uses == 1) return block_of_[size_t(owner)];
     }
     return -1;
   }

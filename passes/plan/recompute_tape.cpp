@@ -44,15 +44,12 @@ std::vector<std::pair<BufferId, BufferId>> takes_over(const Program& program, co
   if (step.kind != StepKind::call) return result;
   const Kernel& kernel = program.kernels.at(step.kernel);
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {
-    for (const std::string& name : kernel.buffers[i].over) {
-      for (size_t j = 0; j < kernel.buffers.size(); ++j) {
-        if (kernel.buffers[j].name != name) continue;
-        const BufferId written = step.buffers[i], owner = program.owner(step.buffers[j]);
-        const int64_t uses =
-            std::count_if(step.buffers.begin(), step.buffers.end(),
-                          [&](BufferId id) { return id >= 0 && program.owner(id) == owner; });
-        if (program.buffer(written).view_of < 0 && uses == 1) result.emplace_back(written, owner);
-      }
+    for (const size_t j : loop::taken_over_by(kernel, i)) {
+      const BufferId written = step.buffers[i], owner = program.owner(step.buffers[j]);
+      const int64_t uses =
+          std::count_if(step.buffers.begin(), step.buffers.end(),
+                        [&](BufferId id) { return id >= 0 && program.owner(id) == owner; });
+      if (program.buffer(written).view_of < 0 && uses == 1) result.emplace_back(written, owner);
     }
   }
   return result;

@@ -88,15 +88,11 @@ class GraphBuilder {
       return program_.buffer(id).view_of < 0 && program_.buffer(id).kind == BufferClass::arena;
     };
     for (size_t w = 0; w < kernel.buffers.size(); ++w) {
-      for (const std::string& name : kernel.buffers[w].over) {
-        for (size_t r = 0; r < kernel.buffers.size(); ++r) {
-          const BufferId written = step.buffers[w], read = step.buffers[r];
-          if (kernel.buffers[r].name != name || !is_whole(written) || !is_whole(read)) continue;
-          if (written == read || program_.storage_bytes(read) < program_.storage_bytes(written)) {
-            continue;
-          }
-          graph_.steps.back().takeovers.push_back({storage(written), storage(read)});
-        }
+      for (const size_t r : loop::taken_over_by(kernel, w)) {
+        const BufferId written = step.buffers[w], read = step.buffers[r];
+        if (!is_whole(written) || !is_whole(read) || written == read) continue;
+        if (program_.storage_bytes(read) < program_.storage_bytes(written)) continue;
+        graph_.steps.back().takeovers.push_back({storage(written), storage(read)});
       }
     }
   }

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "ir/graph/dim_math.h"
 #include "ir/loop/visit.h"
 
 namespace backcast {
@@ -44,8 +45,6 @@ struct Access {
   std::optional<Affine> index;
   int64_t width = 1;  // elements from there on
 };
-
-int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 class Proof {
  public:
@@ -145,8 +144,8 @@ class Proof {
   /// Places within a period of `modulus`; nothing when a period's end lies inside.
   static std::optional<Range> within_period(Range range, int64_t modulus) {
     if (modulus == 0) return range;
-    const int64_t period = floor_divide(range.min, modulus);
-    if (floor_divide(range.max, modulus) != period) return std::nullopt;
+    const int64_t period = math::floor_div(range.min, modulus);
+    if (math::floor_div(range.max, modulus) != period) return std::nullopt;
     return Range{range.min - period * modulus, range.max - period * modulus};
   }
 
@@ -169,12 +168,12 @@ class Proof {
     if (modulus != 0 && modulus % c != 0) return std::nullopt;
     const std::optional<Range> below = rest(access, modulus, variable);
     if (!below) return std::nullopt;
-    const int64_t shift = floor_divide(below->min, c);
-    if (floor_divide(below->max, c) != shift) return std::nullopt;
+    const int64_t shift = math::floor_div(below->min, c);
+    if (math::floor_div(below->max, c) != shift) return std::nullopt;
     if (modulus == 0) return shift;
     const std::optional<Range> whole = rest(access, modulus, "");
     if (!whole || !within_period(*whole, modulus)) return std::nullopt;
-    return shift - floor_divide(whole->min, modulus) * (modulus / c);
+    return shift - math::floor_div(whole->min, modulus) * (modulus / c);
   }
 
   /// Iterations of one loop have a digit of their own.

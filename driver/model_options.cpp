@@ -1,0 +1,53 @@
+// See model_options.h.
+#include "driver/model_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+
+#include "ir/graph/error.h"
+
+namespace backcast {
+namespace {
+
+WinogradMode parse_winograd(const std::string& word) {
+  static const std::map<std::string, WinogradMode> words{{"off", WinogradMode::off},
+                                                         {"auto", WinogradMode::automatic},
+                                                         {"on", WinogradMode::on},
+                                                         {"f2", WinogradMode::f2},
+                                                         {"f4", WinogradMode::f4}};
+  const auto found = words.find(word);
+  if (found != words.end()) return found->second;
+  throw CompileError("--winograd " + word + ": choose one of off, auto, on, f2, f4");
+}
+
+std::string winograd_help() {
+  return fmt::format(
+      "3x3 convolutions with fewer multiplications: off; auto: per layer, where a cost model finds "
+      "it faster, on microcontrollers only where the arena does not grow; on: wherever possible; "
+      "f2, f4: in that form. A layer's error stays below {} of its largest result",
+      kWinogradBound);
+}
+
+std::string input_range_help() {
+  return fmt::format(
+      "what the inputs are promised to lie within: LOW,HIGH or NAME=LOW,HIGH for one of them; "
+      "channels that no such input changes are left out. The others' range is {:g},{:g}; without "
+      "this option nothing is promised",
+      -InputBounds::kDefault, InputBounds::kDefault);
+}
+
+}  // namespace
+
+void ModelOptions::add_to(CLI::App& app) {
+  app.add_option("--winograd", winograd_, winograd_help())->capture_default_str();
+  app.add_option("--input-range", ranges_, input_range_help())->allow_extra_args(false);
+}
+
+void ModelOptions::apply_to(PipelineOptions& pipeline) const {
+  pipeline.winograd = parse_winograd(winograd_);
+  if (!ranges_.empty()) pipeline.inputs = parse_input_bounds(ranges_);
+}
+
+}  // namespace backcast

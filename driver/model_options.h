@@ -1,0 +1,27 @@
+// The options by which compile, run and verify change what a model's computation looks like.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "passes/pipeline.h"
+
+namespace CLI {
+class App;
+}
+
+namespace backcast {
+
+class ModelOptions {
+ public:
+  /// Adds --winograd and --input-range; this object must outlive the parsing.
+  void add_to(CLI::App& app);
+  /// CompileError for a word or a range that is none.
+  void apply_to(PipelineOptions& pipeline) const;
+
+ private:
+  std::string winograd_ = "off";
+  std::vector<std::string> ranges_;
+};
+
+}  // namespace backcast
