@@ -162,6 +162,18 @@ def c_flags(source):
     return [word for word in line.split() if not re.match(r"-O\d", word)]
 
 
+COMPILE_OPTIONS = "What follows -- goes to backcast compile."
+
+
+def parse_with_compile_options(parser):
+    """The options of a program; those behind `--` as `compile`."""
+    words = sys.argv[1:]
+    end = words.index("--") if "--" in words else len(words)
+    options = parser.parse_args(words[:end])
+    options.compile = words[end + 1:]
+    return options
+
+
 def positive(text):
     value = int(text)
     if value <= 0:

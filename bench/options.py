@@ -3,6 +3,7 @@
 import argparse
 import os
 import pathlib
+import re
 
 import common
 import rounds
@@ -63,9 +64,9 @@ class Options:
         """Those of an area's rows that were named; all when nothing was."""
         if not self.rows and not self.files:
             return rows
-        found = [row for row in rows
-                 if row in self.rows or row.partition(":")[0] in self.rows]
-        self.unknown -= {*found, *(row.partition(":")[0] for row in found)}
+        network = {row: re.split("[:,]", row)[0] for row in rows}
+        found = [row for row in rows if row in self.rows or network[row] in self.rows]
+        self.unknown -= {*found, *(network[row] for row in found)}
         return found
 
     def plan(self, area):

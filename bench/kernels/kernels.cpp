@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstring>
 #include <ctime>
+#include <iostream>
 #include <random>
 
 #include "backend/llvm/jit.h"
@@ -21,8 +22,8 @@
 #include "ir/graph/verifier.h"
 #include "ir/loop/interpreter.h"
 #include "ir/loop/text.h"
-#include "ir/loop/verifier.h"
 #include "passes/lower/lower.h"
+#include "passes/pipeline.h"
 
 extern "C" long peak_macs(long rounds);
 
@@ -140,12 +141,10 @@ bool run(const Case& c, const TargetInfo& target, const Options& options) {
   Module module = parse_module(c.text);
   verify(module, "parse");
   const loop::Program lowered = lower(module, "kernel");
-  loop::Program program = lowered;
-  for (const LoopPass& pass : loop_passes()) {
-    program = pass.run(program, target);
-    loop::verify(program, pass.name);
-    if (options.text && pass.name == "schedule") fmt::print("{}", loop::print(program));
-  }
+  PipelineOptions pipeline;
+  if (options.text) pipeline.print_after = {"schedule"};
+  pipeline.log = &std::cout;
+  const loop::Program program = run_pipeline(lowered, target, pipeline).program;
   std::vector<Literal> inputs = random_inputs(program);
   Callable call(program, target, inputs, c.in_place);
   std::string verdict;
