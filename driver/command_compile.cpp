@@ -25,7 +25,7 @@ int run(Options& o) {
   o.request.dims = parse_dims(o.dims);
   o.model_options.apply_to(o.request.pipeline);
   o.request.training = o.training.request();
-  o.request.pipeline.ram = parse_ram(o.ram);
+  o.request.pipeline.passes.ram = parse_ram(o.ram);
   o.request.pipeline.print_after.insert(o.print_after.begin(), o.print_after.end());
   o.request.pipeline.log = &std::cerr;
   CompiledModel model = compile_model(o.request);

@@ -122,7 +122,7 @@ void print_memory(const ImportedModel& model, const Options& o) {
   const TargetInfo target = resolve_target(o.target);
   PipelineOptions options;
   options.verify = false;
-  options.ram = parse_ram(o.ram);
+  options.passes.ram = parse_ram(o.ram);
   try {
     const PipelineResult result = run_pipeline(model.module, target, options);
     const Abi abi = abi_of(result.program);
@@ -169,7 +169,7 @@ int run(Options& o) {
     request.target = o.target;
     request.dims = parse_dims(o.dims);
     request.max_trips = o.max_trips;
-    request.pipeline.ram = parse_ram(o.ram);
+    request.pipeline.passes.ram = parse_ram(o.ram);
     fmt::print("{}", training_memory(request));
     return 0;
   }

@@ -173,10 +173,10 @@ CompiledModel compile_model(const CompileRequest& request) {
         module = add_derivatives(std::move(module), request.derivatives);
       }
     }
-    if (options.inputs) check_input_names(*options.inputs, model.imported);
+    if (options.passes.inputs) check_input_names(*options.passes.inputs, model.imported);
     model.result = run_pipeline(module, model.target, options);
-    if (model.result.dropped.channels > 0) {
-      model.promise = "valid for " + options.inputs->describe();
+    if (model.result.notes.dropped.channels > 0) {
+      model.promise = "valid for " + options.passes.inputs->describe();
       model.macs_before = layers_of(model.imported).macs;
     }
     if (model.result.lowered) {
@@ -241,14 +241,14 @@ Files emit_files(const CompiledModel& model, Emit emit) {
   report.model_file = header.model_file;
   report.target = header.target;
   report.version = BACKCAST_VERSION;
-  report.dropped_channels = model.result.dropped.channels;
+  report.dropped_channels = model.result.notes.dropped.channels;
   report.macs_before = model.macs_before;
   report.promise = model.promise;
-  for (const WinogradLayer& layer : model.result.winograd_layers) {
+  for (const WinogradLayer& layer : model.result.notes.winograd_layers) {
     report.winograd.push_back({layer.node, layer.tile, layer.error, layer.direct_error,
                                layer.weight_bytes, layer.scratch_bytes});
   }
-  report.recomputation = model.result.recomputation;
+  report.recomputation = model.result.notes.recomputation;
   if (emit == Emit::c) {
     COptions options;
     options.header = header;

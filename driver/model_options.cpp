@@ -46,8 +46,8 @@ void ModelOptions::add_to(CLI::App& app) {
 }
 
 void ModelOptions::apply_to(PipelineOptions& pipeline) const {
-  pipeline.winograd = parse_winograd(winograd_);
-  if (!ranges_.empty()) pipeline.inputs = parse_input_bounds(ranges_);
+  pipeline.passes.winograd = parse_winograd(winograd_);
+  if (!ranges_.empty()) pipeline.passes.inputs = parse_input_bounds(ranges_);
 }
 
 }  // namespace backcast

@@ -96,7 +96,7 @@ std::string training_memory(const CompileRequest& request) {
   const Module module = compile_model(graph).result.module;
   const CompiledModel compiled = compile_model(request);
   ReportOptions options;
-  options.recomputation = compiled.result.recomputation;
+  options.recomputation = compiled.result.notes.recomputation;
   const Report report = report_of(compiled.result.program, options);
   return trained_text(module) + state_text(report) + saved_text(module) + peak_text(report);
 }

@@ -32,26 +32,30 @@
 namespace backcast {
 namespace {
 
-loop::Program fuse_pass(const loop::Program& program, const TargetInfo&) { return fuse(program); }
-loop::Program share_pass(const loop::Program& program, const TargetInfo&) {
-  return share_kernels(program);
-}
-loop::Program place_pass(const loop::Program& program, const TargetInfo&) {
-  return place_copies(program);
-}
-loop::Program winograd_pass(const loop::Program& program, const TargetInfo& target) {
-  return winograd(program, target, WinogradMode::automatic);
-}
-loop::Program drop_pass(const loop::Program& program, const TargetInfo&) {
-  return drop_unused(program);
+// Passes with options of their own.
+
+Module drop_channels_pass(const Module& module, const PassContext& context) {
+  if (!context.options.inputs) return module;
+  return drop_constant_channels(simplify(module), *context.options.inputs, &context.notes.dropped);
 }
 
-loop::Program rematerialize_pass(const loop::Program& program, const TargetInfo&) {
-  return rematerialize(program);
+template <WinogradMode mode>
+loop::Program winograd_pass(const loop::Program& program, const PassContext& context) {
+  return winograd(program, context.target, mode, &context.notes.winograd_layers);
 }
 
-loop::Program in_place_pass(const loop::Program& program, const TargetInfo&) {
-  return update_in_place(program);
+loop::Program chosen_winograd_pass(const loop::Program& program, const PassContext& context) {
+  return winograd(program, context.target, context.options.winograd,
+                  &context.notes.winograd_layers);
+}
+
+loop::Program rematerialize_pass(const loop::Program& program, const PassContext& context) {
+  std::string& note = context.notes.recomputation;
+  if (context.options.ram) return fit_memory(program, context.target, *context.options.ram, &note);
+  Recomputation done;
+  loop::Program result = rematerialize(program, &done);
+  if (done.values > 0) note = done.to_string();
+  return result;
 }
 
 }  // namespace
@@ -65,7 +69,7 @@ const std::vector<GraphPass>& graph_passes() {
       // Batch normalisation and its like disappear into weights.
       {"fold_scale", fold_scale},
       // Channels that no input within a promised range changes; only where one is promised.
-      {"drop_constant_channels", drop_constant_channels},
+      {"drop_constant_channels", drop_channels_pass},
       // Poolings remember positions, not their operands.
       {"keep_positions", keep_positions},
       // Channels last; transposes go to where they cancel.
@@ -78,17 +82,17 @@ const std::vector<GraphPass>& graph_passes() {
 const std::vector<LoopPass>& loop_passes() {
   static const std::vector<LoopPass> passes{
       // Definitions swallow their producers and epilogues: what is left are the kernels.
-      {"fuse", fuse_pass},
+      {"fuse", fuse},
       // Loops and branches compute their results in place.
-      {"place_copies", place_pass},
+      {"place_copies", place_copies},
       // Parameters are trained where they are.
-      {"update_in_place", in_place_pass},
+      {"update_in_place", update_in_place},
       // Convolutions with fewer multiplications, where that pays.
-      {"winograd", winograd_pass},
+      {"winograd", chosen_winograd_pass},
       // Register tiles, vectors, packed constants.
       {"schedule", schedule},
       // The originals of packed constants.
-      {"drop_unused", drop_pass},
+      {"drop_unused", drop_unused},
       // Cheap values that would lie idle at the peak of training are computed again.
       {"rematerialize", rematerialize_pass},
       // What the target has no instruction for becomes calls of the math library.
@@ -96,7 +100,7 @@ const std::vector<LoopPass>& loop_passes() {
       // Ranges of iterations for a caller's parallel_for.
       {"parallelize", parallelize},
       // Equal kernels, one body.
-      {"share_kernels", share_pass},
+      {"share_kernels", share_kernels},
       // The order of steps that needs the least memory.
       {"order_steps", order_steps},
       // Every arena buffer gets its place.
@@ -104,6 +108,19 @@ const std::vector<LoopPass>& loop_passes() {
   };
   return passes;
 }
+
+namespace {
+
+/// Forms of a pass that only somebody who names them gets.
+const std::vector<LoopPass>& variants() {
+  static const std::vector<LoopPass> passes{
+      {"winograd_f2", winograd_pass<WinogradMode::f2>},
+      {"winograd_f4", winograd_pass<WinogradMode::f4>},
+  };
+  return passes;
+}
+
+}  // namespace
 
 std::vector<std::string> pass_names() {
   std::vector<std::string> names;
@@ -129,6 +146,8 @@ void run_pass(PipelineResult& reached, std::string_view name, const TargetInfo& 
     throw CompileError(lowered ? fmt::format("pass {} needs loop IR: run lower first", name)
                                : fmt::format("pass {} needs graph IR", name));
   };
+  const PassOptions by_itself{.inputs = InputBounds{}, .winograd = WinogradMode::automatic};
+  const PassContext context{target, by_itself, reached.notes};
   if (is_asked_pass(name)) {
     need(false);
     reached.module = run_asked_pass(reached.module, std::string(name));
@@ -137,20 +156,16 @@ void run_pass(PipelineResult& reached, std::string_view name, const TargetInfo& 
   for (const GraphPass& pass : graph_passes()) {
     if (pass.name != name) continue;
     need(false);
-    reached.module = pass.run(reached.module);
+    reached.module = pass.run(reached.module, context);
     return;
   }
-  for (const LoopPass& pass : loop_passes()) {
-    if (pass.name != name) continue;
-    need(true);
-    reached.program = pass.run(reached.program, target);
-    return;
-  }
-  if (name == "winograd_f2" || name == "winograd_f4") {
-    need(true);
-    const WinogradMode mode = name == "winograd_f2" ? WinogradMode::f2 : WinogradMode::f4;
-    reached.program = winograd(reached.program, target, mode, &reached.winograd_layers);
-    return;
+  for (const std::vector<LoopPass>* passes : {&loop_passes(), &variants()}) {
+    for (const LoopPass& pass : *passes) {
+      if (pass.name != name) continue;
+      need(true);
+      reached.program = pass.run(reached.program, context);
+      return;
+    }
   }
   if (name != "lower") fail_unknown(name, pass_names());
   need(false);
@@ -169,13 +184,7 @@ class PassRunner {
     check_names();
     PipelineResult r{.module = module};
     for (const GraphPass& pass : graph_passes_to_run()) {
-      timed(pass.name, [&] {
-        if (pass.name != "drop_constant_channels") {
-          r.module = pass.run(r.module);
-        } else if (options_.inputs) {
-          r.module = drop_constant_channels(simplify(r.module), *options_.inputs, &r.dropped);
-        }
-      });
+      timed(pass.name, [&] { r.module = pass.run(r.module, context(r)); });
       if (after_graph(pass.name, r.module)) return r;
     }
     timed("lower", [&] { r.program = lower(r.module, options_.name); });
@@ -197,28 +206,13 @@ class PassRunner {
  private:
   PipelineResult run_loop_passes(PipelineResult r) {
     for (const LoopPass& pass : loop_passes()) {
-      timed(pass.name, [&] { r.program = apply(pass, r); });
+      timed(pass.name, [&] { r.program = pass.run(r.program, context(r)); });
       if (after_loop(pass.name, r.program)) return r;
     }
     return r;
   }
 
-  /// Two passes have options here, and something to say.
-  loop::Program apply(const LoopPass& pass, PipelineResult& r) const {
-    if (pass.name == "winograd") {
-      return winograd(r.program, target_, options_.winograd, &r.winograd_layers);
-    }
-    return pass.name == "rematerialize" ? recompute(r) : pass.run(r.program, target_);
-  }
-
-  /// The pass rematerialize, which has a goal here and says what it did.
-  loop::Program recompute(PipelineResult& r) const {
-    if (options_.ram) return fit_memory(r.program, target_, *options_.ram, &r.recomputation);
-    Recomputation done;
-    loop::Program program = rematerialize(r.program, &done);
-    if (done.values > 0) r.recomputation = done.to_string();
-    return program;
-  }
+  PassContext context(PipelineResult& r) const { return {target_, options_.passes, r.notes}; }
 
   std::vector<GraphPass> graph_passes_to_run() const {
     std::vector<GraphPass> passes = graph_passes();

@@ -17,17 +17,48 @@
 
 namespace backcast {
 
-using GraphPassFunction = Module (*)(const Module&);
-using LoopPassFunction = loop::Program (*)(const loop::Program&, const TargetInfo&);
+/// What users choose for single passes.
+struct PassOptions {
+  std::optional<InputBounds> inputs;  // what callers promise to give; for dropping channels
+  WinogradMode winograd = WinogradMode::off;
+  /// Bytes that arena and state may take together, see fit_memory.h; none: what costs little is
+  /// computed again.
+  std::optional<int64_t> ram;
+};
 
-struct GraphPass {
-  std::string_view name;
-  GraphPassFunction run;
+/// What passes have to say beside the IR.
+struct PassNotes {
+  DroppedChannels dropped = {};                // from within tensors
+  std::vector<WinogradLayer> winograd_layers;  // what was decided for each
+  std::string recomputation;                   // what is computed again; empty: nothing
 };
-struct LoopPass {
-  std::string_view name;
-  LoopPassFunction run;
+
+struct PassContext {
+  const TargetInfo& target;
+  const PassOptions& options;
+  PassNotes& notes;
 };
+
+/// A function from IR to the same kind of IR under a name. Most need nothing else, some the target,
+/// a few have options or something to say.
+template <class IR>
+class Pass {
+ public:
+  Pass(std::string_view pass_name, IR (*function)(const IR&))
+      : name(pass_name),
+        run([function](const IR& ir, const PassContext&) { return function(ir); }) {}
+  Pass(std::string_view pass_name, IR (*function)(const IR&, const TargetInfo&))
+      : name(pass_name), run([function](const IR& ir, const PassContext& context) {
+          return function(ir, context.target);
+        }) {}
+  Pass(std::string_view pass_name, IR (*function)(const IR&, const PassContext&))
+      : name(pass_name), run(function) {}
+
+  std::string_view name;
+  std::function<IR(const IR&, const PassContext&)> run;
+};
+using GraphPass = Pass<Module>;
+using LoopPass = Pass<loop::Program>;
 
 struct PipelineOptions {
   std::string name = "model";         // of the library: a C identifier
@@ -37,11 +68,7 @@ struct PipelineOptions {
   bool round_trip = false;      // also check parse(print(m)) == m after every pass
   std::ostream* log = nullptr;  // where print_after and timings go
   bool timings = false;
-  std::optional<InputBounds> inputs;  // what callers promise to give; for dropping channels
-  WinogradMode winograd = WinogradMode::off;
-  /// Bytes that arena and state may take together, see fit_memory.h; none: what costs little is
-  /// computed again.
-  std::optional<int64_t> ram;
+  PassOptions passes = {};
   /// Passes of the caller's own. They run once calls are inlined: `main` is all there is.
   std::vector<GraphPass> extra_graph_passes;
 };
@@ -51,9 +78,7 @@ struct PipelineResult {
   Module module;
   loop::Program program;
   bool lowered = false;
-  DroppedChannels dropped = {};                // from within tensors
-  std::vector<WinogradLayer> winograd_layers;  // what the pass decided, once it ran
-  std::string recomputation;  // what is computed again, once that is decided; empty: nothing
+  PassNotes notes = {};
 };
 
 /// Every pass, in the order in which compilation runs them; `lower` stands between the two lists.
@@ -63,9 +88,10 @@ const std::vector<LoopPass>& loop_passes();
 /// The names of all passes in that order, `lower` among them.
 std::vector<std::string> pass_names();
 
-/// Runs the pass of that name, or of those that take arguments (asked_passes.h), on what is there;
-/// `lower` calls the program `program_name`. CompileError for a name that does not exist and for a
-/// pass that needs the other kind of IR.
+/// Runs the pass of that name on what is there, by itself: with the widest range of inputs and
+/// Winograd's form where it pays. Beside pass_names() there are those that take arguments
+/// (asked_passes.h), winograd_f2 and winograd_f4. `lower` calls the program `program_name`.
+/// CompileError for a name that does not exist and for a pass that needs the other kind of IR.
 void run_pass(PipelineResult& reached, std::string_view name, const TargetInfo& target,
               const std::string& program_name);
 

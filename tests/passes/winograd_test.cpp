@@ -86,7 +86,7 @@ PipelineResult compile(const Module& module, const TargetInfo& target, WinogradM
                        const std::string& stop = {}) {
   PipelineOptions options;
   options.round_trip = true;
-  options.winograd = mode;
+  options.passes.winograd = mode;
   options.stop_after = stop;
   return run_pipeline(module, target, options);
 }
@@ -112,8 +112,8 @@ TEST_P(Shapes, ExactInDouble) {
     for (const WinogradMode mode : {WinogradMode::f2, WinogradMode::f4}) {
       for (const char* stop : {"winograd", "schedule", ""}) {
         const PipelineResult result = compile(module, *find_target(target), mode, stop);
-        ASSERT_EQ(result.winograd_layers.size(), 1u);
-        EXPECT_EQ(result.winograd_layers[0].tile, mode == WinogradMode::f2 ? 2 : 4);
+        ASSERT_EQ(result.notes.winograd_layers.size(), 1u);
+        EXPECT_EQ(result.notes.winograd_layers[0].tile, mode == WinogradMode::f2 ? 2 : 4);
         const Literal found = loop::interpret(result.program, "run", inputs).front();
         EXPECT_LT(error_of(found, expected), 1e-12) << target << " after " << stop;
       }
@@ -133,10 +133,10 @@ TEST_P(Shapes, CompiledWithinTheBoundAndToTheBit) {
     one.model.target = resolve_target("native");
     PipelineOptions options;
     options.name = one.name;
-    options.winograd = mode;
+    options.passes.winograd = mode;
     one.model.result = run_pipeline(module, one.model.target, options);
     one.model.abi = abi_of(one.model.result.program);
-    EXPECT_GT(one.model.result.winograd_layers.at(0).tile, 0);
+    EXPECT_GT(one.model.result.notes.winograd_layers.at(0).tile, 0);
     cases.push_back(std::move(one));
   }
   const auto c_results = run_c_batch({&cases[0], &cases[1]});
@@ -156,7 +156,7 @@ TEST(Winograd, MeasuresItsErrorWithinTheBound) {
   const Module module = module_of({1, 8, 8, 64, 64, {1, 1, 1, 1}}, "f32");
   for (const WinogradMode mode : {WinogradMode::f2, WinogradMode::f4}) {
     const WinogradLayer layer =
-        compile(module, *find_target("x86-64-v4"), mode, "winograd").winograd_layers.at(0);
+        compile(module, *find_target("x86-64-v4"), mode, "winograd").notes.winograd_layers.at(0);
     EXPECT_GT(layer.error, 0);
     EXPECT_LT(layer.error, kWinogradBound);
     EXPECT_GT(layer.direct_error, 0);
@@ -166,7 +166,7 @@ TEST(Winograd, MeasuresItsErrorWithinTheBound) {
 TEST(Winograd, LeavesStridesAlone) {
   const Module module = module_of({1, 8, 8, 16, 16, {1, 1, 1, 1}}, "f32", 2);
   EXPECT_TRUE(compile(module, *find_target("x86-64-v4"), WinogradMode::on, "winograd")
-                  .winograd_layers.empty());
+                  .notes.winograd_layers.empty());
 }
 
 TEST(Winograd, OffIsTheProgramWithoutThePass) {
@@ -180,7 +180,7 @@ TEST(Winograd, ChoosesByTheModel) {
   const TargetInfo& target = *find_target("x86-64-v4");
   const auto tile = [&](const Conv& c) {
     return compile(module_of(c, "f32"), target, WinogradMode::automatic, "winograd")
-        .winograd_layers.at(0)
+        .notes.winograd_layers.at(0)
         .tile;
   };
   EXPECT_GT(tile({1, 32, 32, 16, 16, {1, 1, 1, 1}}), 0);

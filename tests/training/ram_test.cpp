@@ -34,7 +34,7 @@ TEST(Ram, EveryBudgetGivesTheSameBits) {
   const std::string model = reference_model("ic");
   const TrainingRequest request = request_for(one_image(), "sgd", false);
   const TrainingLibrary whole(model, request, "jit", int64_t{1} << 40);
-  EXPECT_EQ(whole.model.result.recomputation, "recomputes nothing");
+  EXPECT_EQ(whole.model.result.notes.recomputation, "recomputes nothing");
   const auto expected = trained(whole);
   const int64_t arena = whole.model.result.program.arena_bytes, state = total(whole) - arena;
   int64_t met = 0;
@@ -50,7 +50,7 @@ TEST(Ram, EveryBudgetGivesTheSameBits) {
     }
     ++met;
     EXPECT_LE(total(*fitted), ram);
-    EXPECT_NE(fitted->model.result.recomputation.find("recomputes"), std::string::npos);
+    EXPECT_NE(fitted->model.result.notes.recomputation.find("recomputes"), std::string::npos);
     const auto found = trained(*fitted);
     EXPECT_EQ(found.first, expected.first) << percent << " %";
     EXPECT_EQ(found.second, expected.second) << percent << " %";

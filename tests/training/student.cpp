@@ -18,7 +18,7 @@ CompiledModel compiled(const std::string& model_path, const TrainingRequest& tra
   request.name = "net";
   request.target = c_test::host_target().name;
   request.training = training;
-  request.pipeline.ram = ram;
+  request.pipeline.passes.ram = ram;
   return compile_model(request);
 }
 

@@ -12,7 +12,7 @@
 
 namespace backcast::training {
 
-/// `form`: "jit", "archive", "gcc" or "clang". `ram`: PipelineOptions::ram.
+/// `form`: "jit", "archive", "gcc" or "clang". `ram`: PassOptions::ram.
 struct TrainingLibrary {
   TrainingLibrary(const std::string& model_path, const TrainingRequest& request,
                   const std::string& form, std::optional<int64_t> ram = std::nullopt);
