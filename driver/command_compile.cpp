@@ -8,6 +8,7 @@
 #include "driver/compiler.h"
 #include "driver/memory_size.h"
 #include "driver/model_options.h"
+#include "driver/progress_line.h"
 
 namespace backcast {
 namespace {
@@ -20,6 +21,12 @@ struct Options {
   ModelOptions model_options;
 };
 
+CompiledModel compile_with_progress(CompileRequest request) {
+  ProgressLine line(stderr);
+  request.pipeline.passes.progress = [&](std::string_view text) { line.show(text); };
+  return compile_model(request);
+}
+
 int run(Options& o) {
   Emit emit = parse_emit(o.emit);
   o.request.dims = parse_dims(o.dims);
@@ -28,7 +35,7 @@ int run(Options& o) {
   o.request.pipeline.passes.ram = parse_ram(o.ram);
   o.request.pipeline.print_after.insert(o.print_after.begin(), o.print_after.end());
   o.request.pipeline.log = &std::cerr;
-  CompiledModel model = compile_model(o.request);
+  const CompiledModel model = compile_with_progress(o.request);
   for (const std::string& note : model.imported.notes) {
     fmt::print(stderr, "{}: note: {}\n", model.model_file, note);
   }

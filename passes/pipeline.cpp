@@ -58,6 +58,16 @@ loop::Program rematerialize_pass(const loop::Program& program, const PassContext
   return result;
 }
 
+loop::Program plan_memory_pass(const loop::Program& program, const PassContext& context) {
+  const auto tell = [&](int64_t nodes, int64_t reached, int64_t bound) {
+    if (!context.options.progress) return;
+    context.options.progress(
+        fmt::format("placing buffers: {} bytes reached, at least {} needed, {} placements tried",
+                    reached, bound, nodes));
+  };
+  return plan_memory(program, context.target, tell);
+}
+
 }  // namespace
 
 const std::vector<GraphPass>& graph_passes() {
@@ -104,7 +114,7 @@ const std::vector<LoopPass>& loop_passes() {
       // The order of steps that needs the least memory.
       {"order_steps", order_steps},
       // Every arena buffer gets its place.
-      {"plan_memory", plan_memory},
+      {"plan_memory", plan_memory_pass},
   };
   return passes;
 }

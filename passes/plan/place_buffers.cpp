@@ -22,7 +22,7 @@ namespace backcast {
 namespace {
 
 constexpr int64_t kUnplaced = -1;
-constexpr int64_t kProgressNodes = 1 << 16;
+constexpr int64_t kProgressNodes = 1 << 12;
 
 /// What ranks buffers, most important first: the largest go first.
 enum class Rank : uint8_t { width, area, total };

@@ -16,6 +16,7 @@ namespace backcast {
 namespace {
 
 constexpr int64_t kNodes = 20'000'000;
+constexpr int64_t kMostSilence = 10'000;  // nodes without a word
 
 PlacementProblem read(const std::string& path) {
   PlacementProblem problem;
@@ -51,10 +52,13 @@ bool solve(const std::string& path, int64_t capacity) {
   std::vector<int64_t> offsets;
   const int64_t greedy = place_greedily(problem, offsets);
   const std::clock_t begin = std::clock();
-  const PlacementResult result = place_buffers(problem, capacity, kNodes);
+  int64_t told = 0;  // by the search, of its progress
+  const PlacementResult result = place_buffers(
+      problem, capacity, kNodes, [&](int64_t nodes) { told = nodes > told ? nodes : kNodes; });
   const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   const bool solved = !problem.buffers.empty() && result.status == PlaceStatus::placed &&
-                      is_valid(problem, result.offsets, capacity);
+                      is_valid(problem, result.offsets, capacity) && told <= result.nodes &&
+                      result.nodes - told < kMostSilence;
   fmt::print("{}: {} buffers, bound {}, greedily {}, capacity {}: {} after {} nodes, {:.2f} s\n",
              path.substr(path.rfind('/') + 1), problem.buffers.size(), least_bytes(problem), greedy,
              capacity, solved ? "solved" : "NOT SOLVED", result.nodes, seconds);
