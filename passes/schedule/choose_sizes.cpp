@@ -18,9 +18,9 @@ namespace {
 
 // Products wait in registers until an instruction stands between each and its addition.
 constexpr int64_t kWaitingProducts = 4;
-// Multiply-accumulates per iteration of an inner loop; more where the loop is in the way of every
-// instruction.
-constexpr int64_t kBody = 16, kBodySeparate = 64;
+// Instructions that multiply and accumulate per iteration of an inner loop; more where vectors are
+// short, since such cores start few instructions per cycle and those of the loop are in the way.
+constexpr int64_t kBody = 16, kBodyShort = 48, kBodySeparate = 64;
 
 }  // namespace
 
@@ -36,6 +36,13 @@ int Chooser::registers() const {
 bool Chooser::multiplies_separately() const {
   return target_.vector_bits == 0 && target_.float_registers > 0 && loop::is_float(scalar_) &&
          !(target_.has_fma && target_.prefers_fma);
+}
+
+/// Whether taps along the tile, in a loop short enough for compilers to unroll, read what others
+/// read: compilers keep the equal loads.
+bool Chooser::overlaps_windows() const {
+  return std::any_of(definition_.reduce_axes.begin(), definition_.reduce_axes.end(),
+                     [&](const Axis& taps) { return may_share_window(taps); });
 }
 
 /// Cycles of one reduction step of a tile (of `chains` steps in chains of their own); a huge figure
@@ -54,6 +61,7 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     // A scalar that one row alone uses needs a register for an instruction only.
     bool kept = with_vector && !with_tile && (tile > 1 || !multiplies_separately());
     held += kept ? vectors * jam * window_taps_ : 1;
+    if (with_vector && with_tile && window_taps_ == 1 && overlaps_windows()) held += tile * vectors;
   }
   bool fused = target_.has_fma && target_.prefers_fma;
   int64_t products = fused ? 0 : multiplies_separately() ? kWaitingProducts : 1;
@@ -187,7 +195,9 @@ void Chooser::choose_sizes() {
   if (!schedule_.vector_axis.empty()) schedule_.vector_segments = vector_segments(best_vectors);
   if (!schedule_.tile_axis.empty()) schedule_.tile_segments = tile_segments(best_tile);
   int64_t body = best_tile * best_vectors * steps;
-  int64_t aim = multiplies_separately() ? kBodySeparate : kBody;
+  int64_t aim = multiplies_separately()      ? kBodySeparate
+                : target_.vector_bits == 128 ? kBodyShort
+                                             : kBody;
   if (steps == 1) schedule_.reduce_unroll = std::clamp<int64_t>(aim / body, 1, 4);
 }
 
