@@ -12,6 +12,21 @@ import environments
 REFERENCE = {"ad": "ad01_fp32", "kws": "kws_fp32", "ic": "resnet8_fp32", "vww": "vww_fp32"}
 EXPORTED = ("mobilenetv2", "resnet18", "enc", "lstm")
 ROWS = ["perceptron", *REFERENCE, *EXPORTED]
+# Rows of the inference table that ask the compiler for more: "network:variant" -> its options.
+VARIANTS = {"ic:winograd": ["--winograd", "auto"],
+            "vww:range": ["--input-range", "-1e6,1e6"],
+            "resnet18:winograd": ["--winograd", "auto"]}
+
+
+def rows_with_variants():
+    """The networks' rows, each followed by its variants."""
+    return [row for name in ROWS
+            for row in (name, *(v for v in VARIANTS if v.partition(":")[0] == name))]
+
+
+def options_of(row):
+    """What `backcast compile` is told beside the model."""
+    return VARIANTS.get(row, [])
 
 
 def written(name):
@@ -28,8 +43,9 @@ def written(name):
     return path
 
 
-def path_of(name):
+def path_of(row):
     """The file of a row; RuntimeError when there is none."""
+    name = row.partition(":")[0]
     folder = common.models_folder()
     if name not in REFERENCE:
         return written(name)

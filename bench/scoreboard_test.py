@@ -16,6 +16,7 @@ sys.path[:0] = [str(HERE), str(HERE / "host")]
 import common  # noqa: E402
 import environments  # noqa: E402
 import goals  # noqa: E402
+import networks  # noqa: E402
 import publish  # noqa: E402
 import rounds  # noqa: E402
 import store  # noqa: E402
@@ -141,6 +142,21 @@ class Goals(unittest.TestCase):
         for (area, row, measure), (relation, goal) in goals.all_goals().items():
             self.assertIn(relation, (">=", "<="), (area, row, measure))
             self.assertGreater(goal, 0)
+
+
+class Networks(unittest.TestCase):
+    def test_a_variant_is_its_network_with_options(self):
+        rows = networks.rows_with_variants()
+        self.assertEqual(rows.index("vww:range"), rows.index("vww") + 1)
+        self.assertEqual(networks.options_of("vww"), [])
+        self.assertEqual(networks.options_of("vww:range")[0], "--input-range")
+        self.assertTrue(set(networks.VARIANTS) < set(rows))
+        with tempfile.TemporaryDirectory() as folder:
+            model = pathlib.Path(folder) / "vww_fp32" / "model.onnx"
+            model.parent.mkdir()
+            model.touch()
+            with mock.patch.dict(os.environ, {"BACKCAST_MODELS": folder}):
+                self.assertEqual(networks.path_of("vww:range"), model)
 
 
 class Environments(unittest.TestCase):

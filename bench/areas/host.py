@@ -1,7 +1,8 @@
 """Inference on this machine: the archive and the C of both compilers beside the peers.
 
 Every side has the same inputs; a result that differs from ONNX Runtime's by more than 0.1 % of the
-largest output is marked WRONG RESULT. ONNX Runtime is always there: it says what is right.
+largest output is marked WRONG RESULT. ONNX Runtime is always there: it says what is right. A row
+"network:variant" compiles the network with the options of networks.VARIANTS.
 """
 
 import common
@@ -20,9 +21,10 @@ TITLE = "inference on the host"
 
 def measure(program, name, model, options):
     """One row: times, ratios, rates and what every side's results are worth."""
-    folder, notes = common.OUT / "host" / name, []
+    folder, notes = common.OUT / "host" / name.replace(":", "-"), []
     folder.mkdir(parents=True, exist_ok=True)
-    ours, libraries = our_sides(program, folder, model, options, notes)
+    flags = networks.options_of(name)
+    ours, libraries = our_sides(program, folder, model, flags, options, notes)
     if not libraries:
         raise RuntimeError("; ".join(notes))
     library = next(iter(libraries.values()))
@@ -51,7 +53,7 @@ def measure(program, name, model, options):
             **{key: facts[side.name][key] for key in
                ("version", "prepared_seconds", "resident_bytes", "variant")
                if key in facts[side.name]}}
-    return {"model": model.name, "macs": library.macs, "peak_gmacs": quantiles(peak),
+    return {"model": model.name, "options": flags, "macs": library.macs, "peak_gmacs": quantiles(peak),
             "disturbed": done["disturbed"], "sides": rows,
             "absent": {side.name: side.absent or "failed while it was measured"
                        for side in sides if side.name not in times and side.name != "peak"},
@@ -59,7 +61,7 @@ def measure(program, name, model, options):
 
 
 def run(program, options, kept):
-    for name in options.chosen(networks.ROWS):
+    for name in options.chosen(networks.rows_with_variants()):
         kept.attempt(name, lambda name=name: measure(program, name, networks.path_of(name),
                                                      options))
     for path in options.files:
@@ -133,6 +135,8 @@ def tables(content):
                 first.notes.append(f"- {name}, {side}: WRONG RESULT")
         absent = [(name, side, why) for side, why in row["absent"].items() if side in OURS]
         first.notes += explain(absent)
+        if row.get("options"):
+            first.notes.append(f"- {name}: compiled with {' '.join(row['options'])}")
         first.notes.append(f"- {name}: FMA peak {row['peak_gmacs']['median']:.1f} GMAC/s, "
                            f"{row['disturbed']} rounds repeated because the core was shared")
     second.notes += [f"- {side}, fastest variant: {'; '.join(found)}"

@@ -22,8 +22,9 @@ PEERS = {"ORT": (None, "ort_worker.py", []),
 WRONG = 1e-3  # of the largest output
 
 
-def our_sides(program, folder, model, options, notes):
-    """(sides, {side: library}); what cannot be built is absent with the reason."""
+def our_sides(program, folder, model, flags, options, notes):
+    """(sides, {side: library}), compiled with these flags; what cannot be built is absent with the
+    reason."""
     sides, libraries = [], {}
     for name, (emit, names) in OURS.items():
         if not options.wants(name):
@@ -34,7 +35,7 @@ def our_sides(program, folder, model, options, notes):
             continue
         try:
             library = common.compile_model(program, model, folder / name.replace(", ", "-"), "m",
-                                           emit)
+                                           emit, options=flags)
             started = time.monotonic()
             worker = workers.build_worker(library, compiler, options.compile_limit)
         except RuntimeError as error:
