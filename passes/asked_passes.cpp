@@ -94,8 +94,10 @@ Module run_asked_pass(const Module& module, const std::string& spec) {
   }
   if (arguments.name() == "drop_constant_channels") {
     const std::string range = arguments.text("range", "1e6");
+    const int64_t vector_bits = arguments.number("vector_bits", 0);
     arguments.finish();
-    return drop_constant_channels(module, parse_input_bounds({"-" + range + "," + range}));
+    return drop_constant_channels(module, parse_input_bounds({"-" + range + "," + range}), nullptr,
+                                  vector_bits);
   }
   if (arguments.name() != "differentiate") {
     arguments.fail(

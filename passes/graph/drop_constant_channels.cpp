@@ -122,6 +122,23 @@ class Classes : public AxisRelations {
       }
     }
   }
+  /// What stays of an axis fills vectors: whole ones and one of a power of two of lanes.
+  void fill_vectors(int64_t vector_bits) {
+    for (size_t i = 0; i < first_.size(); ++i) {
+      for (size_t axis = 0; axis < first_[i].size(); ++axis) {
+        if (first_[i][axis] < 0) continue;
+        const int64_t bits = 8 * byte_size(function_.nodes[i].type.tensor().element);
+        int64_t count = static_cast<int64_t>(kept(i, axis).size());
+        const int64_t wanted = filled(count, vector_bits / bits);
+        for (int64_t k = 0; count < wanted && k < extent(i, axis); ++k) {
+          const size_t e = static_cast<size_t>(first_[i][axis] + k);
+          if (stays_[root(e)]) continue;
+          keep(e);
+          count = static_cast<int64_t>(kept(i, axis).size());
+        }
+      }
+    }
+  }
   /// The axes of a value that lose indices.
   KeptIndices kept_of(ValueId id) {
     KeptIndices result;
@@ -147,6 +164,12 @@ class Classes : public AxisRelations {
   static bool is_finite(const Bounds& bounds) {
     return std::all_of(bounds.planes[Bounds::high].begin(), bounds.planes[Bounds::high].end(),
                        [](double high) { return std::isfinite(high); });
+  }
+  static int64_t filled(int64_t count, int64_t lanes) {
+    if (lanes < 2) return count;
+    int64_t last = 1;
+    while (last < count % lanes) last *= 2;
+    return count % lanes == 0 ? count : count - count % lanes + last;
   }
   int64_t extent(size_t value, size_t axis) const {
     return function_.nodes[value].type.tensor().shape[axis].constant();
@@ -205,9 +228,11 @@ Literal spread_sum(const Literal& a, const Literal& b) {
 
 class Dropping {
  public:
-  Dropping(const Module& module, const Function& from, const InputBounds& inputs)
+  Dropping(const Module& module, const Function& from, const InputBounds& inputs,
+           int64_t vector_bits)
       : module_(module),
         from_(from),
+        vector_bits_(vector_bits),
         bounds_(bounds_of_values(module, from, inputs)),
         flexible_(flexible_values(from)),
         live_(live_values(from)),
@@ -246,6 +271,7 @@ class Dropping {
     }
     classes.pin_value(from_.result);
     classes.keep_one_of_each();
+    classes.fill_vectors(vector_bits_);
     kept_.resize(from_.nodes.size());
     bool any = false;
     for (size_t i = 0; i < kept_.size(); ++i) {
@@ -376,6 +402,7 @@ class Dropping {
 
   const Module& module_;
   const Function& from_;
+  int64_t vector_bits_;
   std::vector<Bounds> bounds_;
   std::vector<bool> flexible_;
   std::vector<char> live_;
@@ -389,14 +416,15 @@ class Dropping {
 }  // namespace
 
 Module drop_constant_channels(const Module& module, const InputBounds& inputs,
-                              DroppedChannels* dropped) {
+                              DroppedChannels* dropped, int64_t vector_bits) {
   if (!module.states.empty() || !inputs.known) return module;
   std::set<std::string> functions;
   for (const Entry& entry : entries_of(module)) functions.insert(entry.function);
   Module result = module;
   int64_t channels = 0;
   for (const std::string& name : functions) {
-    result.functions[name] = Dropping(module, module.function(name), inputs).run(channels);
+    result.functions[name] =
+        Dropping(module, module.function(name), inputs, vector_bits).run(channels);
   }
   if (dropped != nullptr) dropped->channels = channels;
   return result;
