@@ -104,16 +104,35 @@ namespace {
 
 /// Calls f for every access of the values, innermost first, rebuilding them.
 void rewrite_accesses(Definition& definition, const std::function<Expr(const Expr&)>& f) {
-  for (loop::DefinitionOutput& output : definition.outputs) {
-    output.value = loop::rewrite(
-        output.value, [&](const Expr& e) { return e->kind == ExprKind::access ? f(e) : e; });
-  }
+  const auto rewritten = [&](const Expr& value) {
+    return loop::rewrite(value,
+                         [&](const Expr& e) { return e->kind == ExprKind::access ? f(e) : e; });
+  };
+  for (loop::DefinitionOutput& output : definition.outputs) output.value = rewritten(output.value);
+  for (loop::Accumulator& acc : definition.accumulators) acc.value = rewritten(acc.value);
+}
+
+/// Axes that values mention beside the indices of what they read.
+std::set<std::string> axes_beside_accesses(const Definition& definition) {
+  std::set<std::string> names;
+  const auto collect = [&](const Expr& value) {
+    const Expr without = loop::rewrite(value, [](const Expr& e) {
+      return e->kind == ExprKind::access ? loop::constant(e.type(), 0) : e;
+    });
+    loop::visit(without, [&](const Expr& e) {
+      if (e->kind == ExprKind::var) names.insert(e->name);
+    });
+  };
+  for (const loop::DefinitionOutput& output : definition.outputs) collect(output.value);
+  for (const loop::Accumulator& acc : definition.accumulators) collect(acc.value);
+  return names;
 }
 
 }  // namespace
 
 bool coalesce(Definition& definition, loop::Kernel& kernel) {
-  if (definition.axes.size() < 2 || !definition.accumulators.empty()) return false;
+  constexpr int64_t kShortRow = 16;
+  if (definition.axes.size() < 2) return false;
   // Flat indices of all accesses and of the output; anything else that mentions an axis forbids it.
   Definition flat = definition;
   std::vector<Expr> indices;
@@ -126,15 +145,7 @@ bool coalesce(Definition& definition, loop::Kernel& kernel) {
     output.indices = {loop::flat_index(kernel.find(output.buffer)->shape, output.indices)};
     indices.push_back(output.indices[0]);
   }
-  std::set<std::string> elsewhere;
-  for (const loop::DefinitionOutput& output : flat.outputs) {
-    Expr without = loop::rewrite(output.value, [](const Expr& e) {
-      return e->kind == ExprKind::access ? loop::constant(e.type(), 0) : e;
-    });
-    loop::visit(without, [&](const Expr& e) {
-      if (e->kind == ExprKind::var) elsewhere.insert(e->name);
-    });
-  }
+  const std::set<std::string> elsewhere = axes_beside_accesses(flat);
   bool any = false;
   for (size_t inner = flat.axes.size() - 1; inner > 0; --inner) {
     const Axis& a = flat.axes[inner - 1];
@@ -142,6 +153,7 @@ bool coalesce(Definition& definition, loop::Kernel& kernel) {
     std::optional<int64_t> extent = static_extent(b);
     if (!extent || !static_extent(a) || elsewhere.count(a.name) || elsewhere.count(b.name))
       continue;
+    if (!flat.accumulators.empty() && *extent >= kShortRow) continue;
     bool joins = std::all_of(indices.begin(), indices.end(), [&](const Expr& index) {
       std::optional<int64_t> ca = coefficient(index, a.name), cb = coefficient(index, b.name);
       return ca && cb && *ca == *cb * *extent;
@@ -154,6 +166,7 @@ bool coalesce(Definition& definition, loop::Kernel& kernel) {
       output.value = loop::substitute(output.value, gone);
       output.indices[0] = loop::substitute(output.indices[0], gone);
     }
+    for (loop::Accumulator& acc : flat.accumulators) acc.value = loop::substitute(acc.value, gone);
     flat.axes[inner].extent = Expr(*static_extent(a) * *extent);
     flat.axes.erase(flat.axes.begin() + static_cast<int64_t>(inner) - 1);
     any = true;

@@ -106,11 +106,9 @@ class Scheduling {
       }
     }
     if (alone && parts.size() == 1) {
-      if (definition.accumulators.empty()) {
-        coalesce(parts[0], kernel);
-      } else if (Stmt nests = sum_in_blocks(parts[0], kernel, step, taken)) {
-        return nests;
-      } else if (std::optional<Definition> rest = sum_before(parts[0], kernel, step)) {
+      coalesce(parts[0], kernel);
+      if (Stmt nests = sum_in_blocks(parts[0], kernel, step, taken)) return nests;
+      if (std::optional<Definition> rest = sum_before(parts[0], kernel, step)) {
         return expand_definition(*rest, kernel, step, alone, taken);
       }
     }
