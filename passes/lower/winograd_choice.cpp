@@ -44,8 +44,9 @@ double registers(int64_t elements, const Costs& costs) {
 double traffic(double bytes, double resident, const TargetInfo& target) {
   if (target.vector_bits == 0) return 0;
   const double l1 = static_cast<double>(target.l1_bytes), l2 = static_cast<double>(target.l2_bytes);
+  constexpr double kSecond = 48, kNearlyFull = 24, kBeyond = 6;  // bytes per cycle
   if (resident <= l1 * 0.75) return 0;
-  return bytes / (resident <= l2 * 0.5 ? 64 : 32);
+  return bytes / (resident <= l2 * 0.5 ? kSecond : resident <= l2 ? kNearlyFull : kBeyond);
 }
 
 /// Products of a dimension that are not with padding.
