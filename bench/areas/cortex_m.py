@@ -8,16 +8,17 @@ import sys
 
 import common
 import goals
+import networks
 from tables import DASH, Table, explain, number
 
 NAME = "cortex-m-score"  # build/bench/cortex-m.json is the other program's
 AREA = "cortex-m"
 TITLE = "Cortex-M4F, instructions and modelled cycles"
 ROWS = ["ic", "kws", "ad", "vww", "mlp"]
-# Row: model and options of compile. What a promised range removes is no work, so cycles are per
-# multiply-accumulate that is left; Winograd's are per one of the direct form.
-VARIANTS = {"ic, Winograd": ("peers/ic_b1.onnx", ["--winograd", "on"]),
-            "vww, range": ("vww_fp32/model.onnx", ["--input-range", "-1e6,1e6"])}
+# What a promised range removes is no work, so cycles are per multiply-accumulate that is left;
+# Winograd's are per one of the direct form ("auto" takes no layer that raises the arena).
+VARIANTS = {"ic:winograd": ("peers/ic_b1.onnx", ["--winograd", "on"]),
+            "vww:range": ("vww_fp32/model.onnx", networks.options_of("vww:range"))}
 TRAINED = {"ic, training step": "ic"}
 LIMIT = 3600
 
@@ -51,8 +52,7 @@ def run(program, options, kept):
             model, words = VARIANTS[row]
             if folder is None:
                 raise RuntimeError("BACKCAST_MODELS is not set")
-            return measure(program, [folder / model, "--", *words],
-                           "cortex-m.json")
+            return measure(program, [folder / model, "--", *words], "cortex-m.json")
         kept.attempt(row, count)
     for row in options.chosen(list(TRAINED)):
         kept.attempt(row, lambda row=row: measure(program, ["--train", TRAINED[row]],

@@ -20,9 +20,9 @@ struct DroppedChannels {
   int64_t channels = 0;  // of results of contractions
 };
 
-/// `vector_bits`: of the target's registers, 0 without. As many of the channels that could go stay as
-/// fill the last vector of the others up to a power of two of lanes: they cost nothing there, and
-/// remainders of remainders do.
+/// `vector_bits`: of the target's registers, 0 without. As many of the channels that could go stay
+/// as fill the last vector of the others up to a power of two of lanes: they cost nothing there,
+/// and remainders of remainders do.
 Module drop_constant_channels(const Module& module, const InputBounds& inputs,
                               DroppedChannels* dropped = nullptr, int64_t vector_bits = 0);
 /// The same for the default range.
