@@ -63,7 +63,9 @@ std::string file_settings(bool has_vectors) {
       "#if defined(__clang__)\n"
       "#pragma STDC FP_CONTRACT OFF\n"
       "#else\n"
-      "#pragma GCC optimize(\"fp-contract=off\")\n"
+      "/* A tile needs its registers: no loaded value is carried from one iteration to another. "
+      "*/\n"
+      "#pragma GCC optimize(\"fp-contract=off\", \"no-predictive-commoning\")\n"
       "#endif\n";
   if (has_vectors)
     text += "#pragma GCC diagnostic ignored \"-Wpsabi\" /* all functions are local */\n";

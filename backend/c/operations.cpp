@@ -98,26 +98,16 @@ std::string lanewise_body(Prelude& prelude, Op op, Type type) {
       prelude.type(type), type.lanes, element.text);
 }
 
-/// Is there a machine instruction for min and max whose NaN rule is that of the comparison?
-std::string x86_min_max(const Prelude& prelude, Op op, Type type) {
-  if (prelude.target().architecture != Architecture::x86_64 || !loop::is_float(type.scalar)) {
-    return {};
-  }
-  const int bits = prelude.bits(type.scalar) * type.lanes;
-  if (bits != 128 && bits != 256) return {};
-  return fmt::format("__builtin_ia32_{}p{}{}", loop::name_of(op),
-                     type.scalar == Scalar::f32 ? "s" : "d", bits == 256 ? "256" : "");
-}
-
 Text min_max_text(Prelude& prelude, Op op, Type type, const Text& a, const Text& b) {
   return binary_helper(prelude, op, type, a, b, [&]() -> std::string {
     const Op comparison = op == Op::min ? Op::lt : Op::gt;
     const Text test = binary_text(prelude, comparison, type, {"a"}, {"b"});
     const std::string chosen = select_text(prelude, type, test, {"a"}, {"b"}).text;
-    const std::string instruction = x86_min_max(prelude, op, type);
+    const std::string instruction =
+        x86_instruction(prelude, loop::name_of(op), type, "a, b", "a, ");
     if (instruction.empty()) return fmt::format("  return {};\n", chosen);
     return fmt::format(
-        "#if defined(__GNUC__) && !defined(__clang__)\n  return {}(a, b);\n#else\n"
+        "#if defined(__GNUC__) && !defined(__clang__)\n  return {};\n#else\n"
         "  return {};\n#endif\n",
         instruction, chosen);
   });
@@ -277,6 +267,25 @@ Text wrapping_text(Prelude& prelude, Op op, Type type, const Text& a, const Text
 }
 
 }  // namespace
+
+std::string x86_instruction(const Prelude& prelude, std::string_view name, Type type,
+                            std::string_view args, std::string_view merged) {
+  const TargetInfo& target = prelude.target();
+  const int bits = prelude.bits(type.scalar) * type.lanes;
+  if (target.architecture != Architecture::x86_64 || !loop::is_float(type.scalar) ||
+      !type.is_vector() || bits < 128 || bits > target.vector_bits) {
+    return {};
+  }
+  const char* element = type.scalar == Scalar::f32 ? "s" : "d";
+  if (bits < 512) {
+    return fmt::format("__builtin_ia32_{}p{}{}({})", name, element, bits == 256 ? "256" : "", args);
+  }
+  // No lane is masked: the same bits either way, but a builtin's parameter has a sign, and warns
+  // of the other. 4: rounding as the control register says.
+  const bool is_signed_mask = type.lanes == 16 || name == "sqrt" || name == "rndscale";
+  return fmt::format("__builtin_ia32_{}p{}{}_mask({}, {}{}, 4)", name, element,
+                     name == "rndscale" ? "" : "512", args, merged, is_signed_mask ? "-1" : "0xff");
+}
 
 Text convert_mask(Prelude& prelude, const Text& mask, int32_t lanes, int mask_bits) {
   if (mask.mask_bits == mask_bits) return mask;

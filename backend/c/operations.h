@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/c/prelude.h"
@@ -51,6 +52,11 @@ Text shuffle_text(Prelude& prelude, loop::Type result, const std::vector<loop::T
                   std::vector<Text> args, const std::vector<int32_t>& indices);
 Text reduce_text(Prelude& prelude, loop::Op op, loop::Type type, const Text& a);
 Text convert_mask(Prelude& prelude, const Text& mask, int32_t lanes, int mask_bits);
+/// gcc's builtin of an instruction on whole registers of floats, "__builtin_ia32_maxps256(a, b)"
+/// for "max": empty where the target or the type has none. `merged` says, with a comma behind it,
+/// what 512-bit forms take for lanes that are masked, of which there are none.
+std::string x86_instruction(const Prelude& prelude, std::string_view name, loop::Type type,
+                            std::string_view args, std::string_view merged);
 
 /// `pointer` is the address of the first element: "x + i".
 Text load_vector(Prelude& prelude, loop::Type type, const std::string& pointer);

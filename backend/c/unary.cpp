@@ -16,7 +16,8 @@ bool in_hardware(const TargetInfo& target, Scalar scalar) {
   return scalar == Scalar::f32 ? target.has_f32 : scalar == Scalar::f64 && target.has_f64;
 }
 
-/// Body of a gcc helper on vectors: the scalar form, lane by lane (which gcc joins again).
+/// Body of a gcc helper on vectors without an instruction: the scalar form, lane by lane, which the
+/// vectoriser of straight-line code may join again.
 std::string by_lanes(Type type, const std::string& scalar_form) {
   return fmt::format("  for (int lane = 0; lane < {}; ++lane) r[lane] = {};\n", type.lanes,
                      scalar_form);
@@ -25,13 +26,10 @@ std::string by_lanes(Type type, const std::string& scalar_form) {
 /// gcc's square root: its builtin would also call sqrtf, to set errno for a negative operand.
 std::string gcc_sqrt(Prelude& prelude, Type type) {
   const bool is_double = type.scalar == Scalar::f64;
-  const int bits = prelude.bits(type.scalar) * type.lanes;
   switch (prelude.target().architecture) {
     case Architecture::x86_64: {
-      if (type.is_vector() && (bits == 128 || bits == 256)) {
-        return fmt::format("  r = __builtin_ia32_sqrtp{}{}(a);\n", is_double ? "d" : "s",
-                           bits == 256 ? "256" : "");
-      }
+      const std::string instruction = x86_instruction(prelude, "sqrt", type, "a", "a, ");
+      if (!instruction.empty()) return fmt::format("  r = {};\n", instruction);
       if (type.is_vector()) break;
       const std::string vector = prelude.type(type.with_lanes(is_double ? 2 : 4));
       return fmt::format("  r = __builtin_ia32_sqrts{}(({}){{a}})[0];\n", is_double ? "d" : "s",
@@ -56,7 +54,13 @@ std::string gcc_sqrt(Prelude& prelude, Type type) {
   return by_lanes(type, unary_text(prelude, Op::sqrt, scalar, {"a[lane]"}).text);
 }
 
-std::string gcc_rounding(Op op, Type type) {
+std::string gcc_rounding(const Prelude& prelude, Op op, Type type) {
+  const int mode = op == Op::round_even ? 0 : op == Op::floor ? 1 : op == Op::ceil ? 2 : 3;
+  constexpr int kQuiet = 8;  // raises no exception
+  const bool is_widest = prelude.bits(type.scalar) * type.lanes == 512;
+  const std::string instruction = x86_instruction(prelude, is_widest ? "rndscale" : "round", type,
+                                                  fmt::format("a, {}", mode + kQuiet), "a, ");
+  if (!instruction.empty()) return fmt::format("  r = {};\n", instruction);
   const char* suffix = type.scalar == Scalar::f32 ? "f" : "";
   // rint rounds to even in the default rounding mode, and is an instruction everywhere; roundeven
   // is not.
@@ -74,7 +78,8 @@ Text rounding_text(Prelude& prelude, Op op, Type type, const Text& a) {
   prelude.helper(name, [&] {
     const std::string c_type = prelude.type(type);
     const std::string builtin = op == Op::round_even ? "rint" : std::string(loop::name_of(op));
-    const std::string gcc = op == Op::sqrt ? gcc_sqrt(prelude, type) : gcc_rounding(op, type);
+    const std::string gcc =
+        op == Op::sqrt ? gcc_sqrt(prelude, type) : gcc_rounding(prelude, op, type);
     return inline_function(c_type, name, c_type + " a") +
            fmt::format(
                " {{\n#if defined(__clang__)\n  return __builtin_elementwise_{}(a);\n#else\n"
@@ -184,7 +189,10 @@ Text fma_text(Prelude& prelude, Type type, const Text& a, const Text& b, const T
     const std::string c_type = prelude.type(type);
     const char* suffix = type.scalar == Scalar::f32 ? "f" : "";
     std::string gcc = fmt::format("  return __builtin_fma{}(a, b, c);\n", suffix);
-    if (type.is_vector()) {
+    const std::string instruction = x86_instruction(prelude, "vfmadd", type, "a, b, c", "");
+    if (!instruction.empty()) {
+      gcc = fmt::format("  return {};\n", instruction);
+    } else if (type.is_vector()) {
       gcc = fmt::format(
           "  {} r;\n{}  return r;\n", c_type,
           by_lanes(type, fmt::format("__builtin_fma{}(a[lane], b[lane], c[lane])", suffix)));

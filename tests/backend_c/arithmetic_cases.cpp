@@ -184,25 +184,38 @@ std::vector<Case> conversion_cases() {
   return cases;
 }
 
+namespace {
+
+/// What is one instruction of a machine with a fused multiply-add.
+Case instructions(ElementType element, int32_t lanes) {
+  Elementwise e(fmt::format("round_{}_{}", name_of(element), lanes), lanes);
+  const Expr a = e.input("a", interesting(element, kCount, 18));
+  const Expr b = e.input("b", interesting(element, kCount, 19));
+  for (const Op op : {Op::floor, Op::ceil, Op::round_even, Op::trunc}) {
+    e.output(loop::unary(op, a));
+    e.output(loop::unary(op, a + loop::float_constant(a.type(), 0.5)));
+  }
+  e.output(loop::unary(Op::sqrt, loop::unary(Op::abs, a)));
+  e.output(loop::unary(Op::sqrt, b));
+  e.output(loop::fma(a, b, a));
+  for (const Op op : {Op::min, Op::max}) e.output(loop::binary(op, a, b));
+  return e.finish();
+}
+
+}  // namespace
+
 std::vector<Case> rounding_cases() {
   std::vector<Case> cases;
   for (const ElementType element : {ElementType::f32, ElementType::f64}) {
     for (const int32_t lanes : {1, 4, 8}) {
-      if (lanes * byte_size(element) > 32) continue;
-      Elementwise e(fmt::format("round_{}_{}", name_of(element), lanes), lanes);
-      const Expr a = e.input("a", interesting(element, kCount, 18));
-      const Expr b = e.input("b", interesting(element, kCount, 19));
-      for (const Op op : {Op::floor, Op::ceil, Op::round_even, Op::trunc}) {
-        e.output(loop::unary(op, a));
-        e.output(loop::unary(op, a + loop::float_constant(a.type(), 0.5)));
-      }
-      e.output(loop::unary(Op::sqrt, loop::unary(Op::abs, a)));
-      e.output(loop::unary(Op::sqrt, b));
-      e.output(loop::fma(a, b, a));
-      cases.push_back(e.finish());
+      if (lanes * byte_size(element) <= 32) cases.push_back(instructions(element, lanes));
     }
   }
   return cases;
+}
+
+std::vector<Case> widest_cases() {
+  return {instructions(ElementType::f32, 16), instructions(ElementType::f64, 8)};
 }
 
 }  // namespace backcast::c_test

@@ -46,6 +46,8 @@ std::vector<Case> conversion_cases();  // casts, bit casts, selections
 std::vector<Case> vector_cases();      // shuffles, reductions, gathers
 std::vector<Case> statement_cases();   // loops, allocations, laziness, views, symbols
 std::vector<Case> math_cases(bool fma);
-std::vector<Case> rounding_cases();  // fma, sqrt, floor, … as instructions
+std::vector<Case> rounding_cases();
+/// The same on vectors of 512 bits.
+std::vector<Case> widest_cases();  // fma, sqrt, floor, … as instructions
 
 }  // namespace backcast::c_test

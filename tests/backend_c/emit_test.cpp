@@ -1,6 +1,10 @@
 // Emitted C against the interpreter: every program compiled by every compiler, optimised with all
 // warnings as errors and once under UndefinedBehaviorSanitizer, bit for bit.
+#include "backend/c/emit.h"
+
 #include <gtest/gtest.h>
+
+#include <regex>
 
 #include "ir/loop/interpreter.h"
 #include "tests/backend_c/compiled.h"
@@ -31,7 +35,7 @@ void compare(const Library& library, const Case& c, const std::vector<Literal>& 
   }
 }
 
-void check(const std::vector<Case>& cases) {
+void check(const std::vector<Case>& cases, const TargetInfo& target = host_target()) {
   const std::vector<std::vector<Literal>> expected = interpreted(cases);
   for (const Compiler& compiler : host_compilers()) {
     const std::string trap = compiler.name == "gcc"
@@ -41,7 +45,7 @@ void check(const std::vector<Case>& cases) {
       SCOPED_TRACE(compiler.name + " " + flags);
       const Folder folder;
       std::string messages;
-      const Library library(folder, cases, host_target(), compiler.command + " " + flags, messages);
+      const Library library(folder, cases, target, compiler.command + " " + flags, messages);
       ASSERT_EQ(messages, "");
       for (size_t i = 0; i < cases.size(); ++i) compare(library, cases[i], expected[i]);
     }
@@ -58,6 +62,37 @@ TEST(EmitC, MathWithoutFma) { check(math_cases(false)); }
 TEST(EmitC, Instructions) {
   if (!host_target().has_fma) GTEST_SKIP() << "this machine has no fma";
   check(rounding_cases());
+}
+TEST(EmitC, WidestVectors) {
+  if (!__builtin_cpu_supports("x86-64-v4")) GTEST_SKIP() << "this machine has no AVX-512";
+  check(widest_cases(), *find_target("x86-64-v4"));
+}
+
+/// Whole vectors must not hang on gcc's vectoriser, which -O1 leaves out and -O3 lets go too far.
+TEST(EmitC, GccTakesInstructionsOfWholeVectors) {
+  if (!is_installed("gcc")) GTEST_SKIP() << "no gcc";
+  for (const char* name : {"x86-64-v3", "x86-64-v4"}) {
+    const TargetInfo& target = *find_target(name);
+    const std::vector<Case> widest = widest_cases();
+    const std::vector<Case> all = rounding_cases();
+    for (const Case& c : target.vector_bits == 512 ? widest : all) {
+      if (c.program.name.ends_with("_1")) continue;
+      const Folder folder;
+      const CSource source = emit_c(c.program, target, {.header = {.target = target.name}});
+      folder.write(c.program.name + ".c", source.source);
+      folder.write(c.program.name + ".h", source.header);
+      bool ok = false;
+      const std::string assembly =
+          run_command(fmt::format("cd {} && gcc -std=c11 -O2 -fno-tree-vectorize {} -S -o - {}.c",
+                                  folder.path(), target.compiler_flags, c.program.name),
+                      ok);
+      ASSERT_TRUE(ok) << assembly;
+      const std::regex scalar("\\bv(fmadd[0-9]*|sqrt|round|rndscale|min|max)s[sd]\\b");
+      std::smatch found;
+      EXPECT_FALSE(std::regex_search(assembly, found, scalar))
+          << target.name << " " << c.program.name << ": " << found.str();
+    }
+  }
 }
 
 }  // namespace
