@@ -91,6 +91,19 @@ Val Body::polynomial(const Val& x, std::span<const double> c) const {
   return sum;
 }
 
+Val Body::polynomial(const Val& x, const Val& x2, std::span<const double> c) const {
+  const auto pair = [&](size_t i) {
+    return i + 1 < c.size() ? mad(x, c[i + 1], like(x, c[i])) : like(x, c[i]);
+  };
+  size_t i = (c.size() - 1) / 2 * 2;
+  Val sum = pair(i);
+  while (i > 0) {
+    i -= 2;
+    sum = mad(sum, x2, pair(i));
+  }
+  return sum;
+}
+
 Pair Body::fast_sum(const std::string& name, const Val& a, const Val& b) {
   const Val hi = let(name, a + b);
   return {hi, let(name + "_low", b - (hi - a))};

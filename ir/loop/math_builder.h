@@ -124,6 +124,9 @@ class Body {
   }
   /// c[0] + c[1] x + …; x must be a let or a parameter.
   Val polynomial(const Val& x, std::span<const double> c) const;
+  /// The same as (c[0] + c[1] x) + x² ((c[2] + c[3] x) + …), half as many steps waiting for each
+  /// other; x2 = x² must be a let, too.
+  Val polynomial(const Val& x, const Val& x2, std::span<const double> c) const;
   /// a + b and a * b without error; fast_sum needs |a| >= |b| or exact cancellation.
   Pair fast_sum(const std::string& name, const Val& a, const Val& b);
   Pair exact_sum(const std::string& name, const Val& a, const Val& b);

@@ -20,10 +20,8 @@ inline constexpr double kAtan32[] = {-0x1.55554a0000000p-2, 0x1.9991e60000000p-3
 inline constexpr double kAsin32[] = {0x1.5555ca0000000p-3, 0x1.3301620000000p-4, 0x1.748b780000000p-5, 0x1.8ba4920000000p-6, 0x1.59dd660000000p-5};
 // (sinh x - x) / x^3 over x^2, |x| <= 1
 inline constexpr double kSinh32[] = {0x1.5555560000000p-3, 0x1.1110e20000000p-7, 0x1.a021560000000p-13, 0x1.75a6f60000000p-19};
-// erf(x)/x - 1 over x^2, |x| <= 1
-inline constexpr double kErf32[] = {0x1.06eba80000000p-3, -0x1.8127400000000p-2, 0x1.ce2d500000000p-4, -0x1.b7fe900000000p-6, 0x1.542e100000000p-8, -0x1.a50b100000000p-11, 0x1.4c345e0000000p-14};
-// log(erfc(u + 1)), 0 <= u <= 4 - 1
-inline constexpr double kErfc32[] = {-0x1.d97fc00000000p+0, -0x1.51c9aa0000000p+1, -0x1.afad340000000p-1, -0x1.53f93c0000000p-5, 0x1.441aaa0000000p-7, -0x1.deb6b40000000p-10, 0x1.852adc0000000p-13};
+// log(erfc(x))/x + 1, 0 <= x <= 3.95
+inline constexpr double kErf32[] = {-0x1.06eba80000000p-3, -0x1.45f3000000000p-1, -0x1.a4f8c20000000p-4, 0x1.39b7980000000p-6, 0x1.63b3440000000p-13, -0x1.b74ca80000000p-10, 0x1.4e327c0000000p-11, -0x1.f29ea80000000p-14, 0x1.3b13b60000000p-17};
 // ln 2, high part short and the rest
 inline constexpr double kLn232[] = {0x1.62e0000000000p-1, 0x1.0bfbe80000000p-15};
 // 1 / ln 2, nearest and the rest
@@ -53,10 +51,8 @@ inline constexpr double kAtan64[] = {-0x1.5555555555554p-2, 0x1.9999999999583p-3
 inline constexpr double kAsin64[] = {0x1.5555555555578p-3, 0x1.333333332df02p-4, 0x1.6db6db722c336p-5, 0x1.f1c71a8b576cdp-6, 0x1.6e8bdfed7dafdp-6, 0x1.1c49dd908c31bp-6, 0x1.ca214e012091fp-7, 0x1.757743d9a58ebp-7, 0x1.618c374c58f69p-7, 0x1.e14656a126df6p-9, 0x1.6507f46eb98dcp-6, -0x1.59fe6b36caf30p-6, 0x1.0be6bad0de90ep-5};
 // (sinh x - x) / x^3 over x^2, |x| <= 1
 inline constexpr double kSinh64[] = {0x1.5555555555556p-3, 0x1.1111111111020p-7, 0x1.a01a01a036c6cp-13, 0x1.71de3a3b6a090p-19, 0x1.ae646f983f9f0p-26, 0x1.61171cbe2d3f4p-33, 0x1.b5bb88b9dc431p-41};
-// erf(x)/x - 1 over x^2, |x| <= 1
-inline constexpr double kErf64[] = {0x1.06eba8214db69p-3, -0x1.812746b037a27p-2, 0x1.ce2f21a045b90p-4, -0x1.b82ce31366601p-6, 0x1.565bcd2fabd4dp-8, -0x1.c02db9e227f8fp-11, 0x1.f9a3cf9f9efcap-14, -0x1.f4dec4e44767ap-17, 0x1.ba82349a2e7f0p-20, -0x1.64724b977ffa6p-23, 0x1.181878ab795f5p-26, -0x1.e4ae6174ea2d9p-30, 0x1.685394f150ed4p-33};
-// log(erfc(u + 1)), 0 <= u <= 6 - 1
-inline constexpr double kErfc64[] = {-0x1.d97fbf27aa2a1p+0, -0x1.51c9b0006c23dp+1, -0x1.afabc11a28f06p-1, -0x1.5477f09caecc0p-5, 0x1.48c9d40d47384p-7, -0x1.033f69bfbd078p-9, 0x1.f1b4cb074cd8dp-13, 0x1.b8bc67da301dap-16, -0x1.c7543a7e3b0fep-16, 0x1.41421384eef15p-17, -0x1.0e3c00731c7d4p-19, 0x1.9bddfd9ac81bap-24, 0x1.1f6d8778a455bp-23, -0x1.3b836458ddcf8p-24, 0x1.a59bb5c652fd9p-26, -0x1.a55a26bf71803p-28, 0x1.47be315149650p-30, -0x1.8ad734c98a6cfp-33, 0x1.65277c9843216p-36, -0x1.c8ce583ed49fap-40, 0x1.6fe0f935ebf75p-44, -0x1.181057b1c069fp-49};
+// log(erfc(x))/x + 1, 0 <= x <= 5.95
+inline constexpr double kErf64[] = {-0x1.06eba8214db69p-3, -0x1.45f306dc9c881p-1, -0x1.a4f4e2a1b4ee7p-4, 0x1.3966859510d8bp-6, 0x1.b6b6834375a76p-13, -0x1.bca67277d9f11p-10, 0x1.3564e4574af5ap-11, -0x1.b1f58629b73a5p-16, -0x1.0ea7e79e7897bp-14, 0x1.f41a7db52136ap-16, -0x1.dd0f6fb47384dp-19, -0x1.617133309945dp-19, 0x1.983f768f7f3b5p-20, -0x1.312c4ceb6cfebp-23, -0x1.27f969cfc48c6p-22, 0x1.dcb89e9d77dd0p-23, -0x1.bcd2b86a424d4p-24, 0x1.30a7c3e62f8a2p-25, -0x1.4662d80c0c853p-27, 0x1.17231d8bfa7a4p-29, -0x1.7de58d8c71045p-32, 0x1.9dc6f8b5750f0p-35, -0x1.5b9a86d8d4bf6p-38, 0x1.b4db17e2965fdp-42, -0x1.826e0d012539bp-46, 0x1.acf880a3a444bp-51, -0x1.c1497b5bc285fp-57};
 // ln 2, high part short and the rest
 inline constexpr double kLn264[] = {0x1.62e42fefa3000p-1, 0x1.3de6af278ece6p-42};
 // 1 / ln 2, nearest and the rest

@@ -1,16 +1,20 @@
 // exp, expm1, sinh, cosh, tanh, sigmoid and erf: all rest on e^x = 2^n e^r with |r| <= ln(2)/2.
+#include <cmath>
+
 #include "ir/loop/math_builder.h"
 #include "ir/loop/math_coefficients.h"
 
 namespace backcast::loop::math {
 namespace {
 
-/// e^x = 2^n (1 + m); x within the exponents that power_of_two() can make of n/2.
+/// e^x = 2^n (1 + m); x within the exponents that power_of_two() can make of n/2. `shifted` is n in
+/// the low bits of a float.
 struct Reduced {
-  Val n, m;
+  Val shifted, m;
 };
 
-Reduced reduce(Body& b, const Val& x) {
+/// `rest`: what rounding x left, or null.
+Reduced reduce(Body& b, const Val& x, const Val* rest = nullptr) {
   const Format& f = b.format();
   const bool d = f.is_double();
   const double log2e = d ? kLog2e64[0] : kLog2e32[0];
@@ -19,9 +23,20 @@ Reduced reduce(Body& b, const Val& x) {
   const Val shifted = b.let("shifted", b.mad(x, log2e, like(x, f.magic)));
   const Val count = b.let("count", shifted - f.magic);
   const Val r = b.let("r", b.mad(count, -ln2[1], b.mad(count, -ln2[0], x)));
-  const Val q = d ? b.polynomial(r, kExp64) : b.polynomial(r, kExp32);
-  const Val m = b.let("m", b.mad(r * r, q, r));
-  return {b.let("n", b.bits(shifted) - f.magic_bits), m};
+  const Val r2 = b.let("r2", r * r);
+  const Val q = d ? b.polynomial(r, r2, kExp64) : b.polynomial(r, r2, kExp32);
+  const Val m = b.let("m", rest == nullptr ? b.mad(r2, q, r) : b.mad(r2, q, *rest) + r);
+  return {shifted, m};
+}
+
+Val integer_of(Body& b, const Reduced& e) {
+  return b.let("n", b.bits(e.shifted) - b.format().magic_bits);
+}
+
+/// 2^(n + more), for exponents of normal numbers: the low bits move up, what lies above them goes.
+Val power_of(const Body& b, const Reduced& e, int64_t more = 0) {
+  const Format& f = b.format();
+  return b.from_bits((b.bits(e.shifted) << f.mantissa) + ((f.bias + more) << f.mantissa));
 }
 
 /// value * 2^(n + more) in two steps, so that neither factor leaves the normal range.
@@ -37,7 +52,7 @@ MathFunction exponential(const Format& f, bool fma) {
   const Val limited = b.let("limited", f.is_double() ? at_least(at_most(x, 710.0), -746.0)
                                                      : at_least(at_most(x, 89.0), -104.0));
   const Reduced e = reduce(b, limited);
-  return b.finish(scale(b, 1.0 + e.m, e.n));
+  return b.finish(scale(b, 1.0 + e.m, integer_of(b, e)));
 }
 
 MathFunction exponential_minus_one(const Format& f, bool fma) {
@@ -46,16 +61,17 @@ MathFunction exponential_minus_one(const Format& f, bool fma) {
   const Val limited = b.let("limited", f.is_double() ? at_least(at_most(x, 710.0), -40.0)
                                                      : at_least(at_most(x, 89.0), -18.0));
   const Reduced e = reduce(b, limited);
+  const Val n = integer_of(b, e);
   // 2^n ((1 - 2^-n) + m); 2^-n is 0 when it would be subnormal.
-  const Val inverse = b.from_bits(at_least(f.bias - e.n, 0) << f.mantissa);
-  return b.finish(scale(b, (1.0 - inverse) + e.m, e.n));
+  const Val inverse = b.from_bits(at_least(f.bias - n, 0) << f.mantissa);
+  return b.finish(scale(b, (1.0 - inverse) + e.m, n));
 }
 
 /// e^a / 2, a >= 0, without an early overflow.
 Val half_exponential(Body& b, const Val& a) {
   const Val limited = b.let("limited", at_most(a, b.format().is_double() ? 711.0 : 90.0));
   const Reduced e = reduce(b, limited);
-  return b.let("half_e", scale(b, 1.0 + e.m, e.n, -1));
+  return b.let("half_e", scale(b, 1.0 + e.m, integer_of(b, e), -1));
 }
 
 MathFunction hyperbolic_sine(const Format& f, bool fma) {
@@ -82,30 +98,43 @@ MathFunction hyperbolic_tangent(const Format& f, bool fma) {
   const Val x = b.param("x");
   const Val limited = b.let("limited", at_most(abs(x), f.is_double() ? 22.0 : 10.0) * -2.0);
   const Reduced e = reduce(b, limited);
-  const Val power = b.let("power", b.power_of_two(e.n));
+  const Val power = b.let("power", power_of(b, e));
   const Val w = b.let("w", b.mad(-power, e.m, 1.0 - power));
   return b.finish(b.flip(w / (2.0 - w), b.sign_of(x)));
 }
 
-/// e = exp(-|x|) cannot overflow: 1 / (1 + e) or e / (1 + e).
+/// e = e^-|x| cannot overflow: 1 / (1 + e) or e / (1 + e). Its power of two is made too large by a
+/// constant, so that e may be subnormal.
 MathFunction sigmoid(const Format& f, bool fma) {
   Body b("sigmoid", f, fma);
   const Val x = b.param("x");
-  const Val e = b.let("e", b.call("exp", -abs(x)));
+  const int64_t more = f.is_double() ? 60 : 30;
+  const Val limited = b.let("limited", at_least(-abs(x), f.is_double() ? -746.0 : -104.0));
+  const Reduced r = reduce(b, limited);
+  const Val large = (1.0 + r.m) * power_of(b, r, more);
+  const Val e = b.let("e", large * std::ldexp(1.0, -static_cast<int>(more)));
   return b.finish(choose(x < 0.0, e, 1.0) / (1.0 + e));
 }
 
+/// erf a = 1 - e^q with q = log(erfc a) = a p(a) - a, without cancellation near 0.
 MathFunction error_function(const Format& f, bool fma) {
   Body b("erf", f, fma);
   const Val x = b.param("x");
-  const Val a = b.let("a", abs(x));
-  const Val z = b.let("z", a * a);
-  const Val p = f.is_double() ? b.polynomial(z, kErf64) : b.polynomial(z, kErf32);
-  const Val near = b.let("near", b.mad(a, p, a));
-  const Val u = b.let("u", at_most(a, f.is_double() ? 6.0 : 4.0) - 1.0);
-  const Val q = f.is_double() ? b.polynomial(u, kErfc64) : b.polynomial(u, kErfc32);
-  const Val far = b.let("far", 1.0 - b.call("exp", q));
-  return b.finish(b.flip(choose(a < 1.0, near, far), b.sign_of(x)));
+  const Val a = b.let("a", at_most(abs(x), f.is_double() ? 5.95 : 3.95));
+  const Val a2 = b.let("a2", a * a);
+  const Val p = f.is_double() ? b.polynomial(a, a2, kErf64) : b.polynomial(a, a2, kErf32);
+  Reduced e;
+  if (fma) {
+    e = reduce(b, b.let("q", b.mad(a, p, -a)));
+  } else {
+    const Val t = b.let("t", a * p);
+    const Val q = b.let("q", t - a);
+    // Where erf a is little more than half of q, q's rounding is an error of twice its size.
+    const Val rest = t - (q + a);
+    e = reduce(b, q, &rest);
+  }
+  const Val power = b.let("power", power_of(b, e));
+  return b.finish(b.flip(b.mad(-power, e.m, 1.0 - power), b.sign_of(x)));
 }
 
 }  // namespace

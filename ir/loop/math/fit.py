@@ -127,12 +127,10 @@ def fit_all(suffix, bits, n):
          "(asin t - t) / t^3 over t^2, |t| <= 1/2")
     emit(f"kSinh{suffix}", fit("sinh", z_fit(lambda x: sinh(x) - x, 3), lambda z: z, tiny, mpf(1),
                                n["sinh"], bits), "(sinh x - x) / x^3 over x^2, |x| <= 1")
-    emit(f"kErf{suffix}", fit("erf", z_fit(lambda x: erf(x) - x, 1), lambda z: mpf(1), tiny, mpf(1),
-                              n["erf"], bits), "erf(x)/x - 1 over x^2, |x| <= 1")
-    end = mpf(n["erfc_end"])
-    emit(f"kErfc{suffix}", fit("erfc", lambda u: log(erfc(u + 1)),
-                               lambda u: erfc(u + 1), tiny, end - 1, n["erfc"],
-                               bits), f"log(erfc(u + 1)), 0 <= u <= {n['erfc_end']} - 1")
+    end = n["erf_end"]
+    emit(f"kErf{suffix}", fit("erf", lambda x: log(erfc(x)) / x + 1, lambda x: x * erfc(x) / erf(x),
+                              tiny, mpf(end), n["erf"], bits),
+         f"log(erfc(x))/x + 1, 0 <= x <= {end}")
 
 
 def constants(suffix, bits, ln2_hi_lsb, part_bits, parts):
@@ -165,12 +163,12 @@ print("""// Coefficients of the math library. Written by ir/loop/math/fit.py; do
 // clang-format off
 namespace backcast::loop {
 """)
-fit_all("32", 24, dict(exp=5, log=3, pow=3, sin=3, cos=3, atan=5, asin=5, sinh=4, erf=7, erfc=7,
-                       erfc_end="4"))
+fit_all("32", 24, dict(exp=5, log=3, pow=3, sin=3, cos=3, atan=5, asin=5, sinh=4, erf=9,
+                       erf_end="3.95"))
 constants("32", 24, -14, 8, 6)
 print()
-fit_all("64", 53, dict(exp=10, log=7, pow=7, sin=6, cos=6, atan=12, asin=13, sinh=7, erf=13, erfc=22,
-                       erfc_end="6"))
+fit_all("64", 53, dict(exp=10, log=7, pow=7, sin=6, cos=6, atan=12, asin=13, sinh=7, erf=27,
+                       erf_end="5.95"))
 constants("64", 53, -41, 36, 3)
 print("""
 }  // namespace backcast::loop""")
