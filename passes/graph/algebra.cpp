@@ -1,6 +1,7 @@
 #include "passes/graph/algebra.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/ops/ops.h"
 
@@ -160,6 +161,28 @@ Result subtract_constant(Builder& b, const Node& node) {
   return std::nullopt;
 }
 
+/// x / c is x * (1 / c) for a constant c of which nothing is subnormal: rounded twice, but a
+/// division costs what ten multiplications cost.
+Result divide_by_constant(Builder& b, const Node& node) {
+  const ElementType element = node.type.tensor().element;
+  if (element != ElementType::f32 && element != ElementType::f64) return std::nullopt;
+  const Node right = operand(b, node, 1);
+  const bool wide = right.op == &ops::broadcast;
+  const ValueId divisor = wide ? right.operands[0] : node.operands[1];
+  const Literal* c = constant_of(b, divisor);
+  if (!c || constant_of(b, node.operands[0])) return std::nullopt;
+  const double limit = element == ElementType::f32 ? 0x1p125 : 0x1p1020;
+  std::vector<double> inverses;
+  for (int64_t i = 0; i < c->element_count(); ++i) {
+    const double size = std::abs(c->as_double(i));
+    if (!(size <= limit && size >= 1 / limit)) return std::nullopt;
+    inverses.push_back(1 / c->as_double(i));
+  }
+  ValueId inverse = b.constant(Literal::from_doubles(element, c->shape(), inverses));
+  if (wide) inverse = b.emit(ops::broadcast, {inverse}, right.attrs);
+  return b.emit(ops::mul, {node.operands[0], inverse});
+}
+
 /// One elementwise operation on two broadcasts with equal attributes is done on the small operands.
 Result narrow_binary(Builder& b, const Node& node) {
   const Node left = operand(b, node, 0), right = operand(b, node, 1);
@@ -185,6 +208,7 @@ const AlgebraicRule kRules[] = {
     {"x * 1 = x", &ops::mul, mul_one},
     {"x / 1 = x", &ops::div, div_one},
     {"x - c = x + (-c)", &ops::sub, subtract_constant},
+    {"x / c = x * (1 / c), rounded twice", &ops::div, divide_by_constant},
     {"f(wide(a), wide(b)) = wide(f(a, b))", &ops::add, narrow_binary},
     {"f(wide(a), wide(b)) = wide(f(a, b))", &ops::sub, narrow_binary},
     {"f(wide(a), wide(b)) = wide(f(a, b))", &ops::mul, narrow_binary},

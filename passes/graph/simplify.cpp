@@ -110,18 +110,36 @@ class Simplification {
     if (node.op == &ops::constant || node.op == &ops::tuple || !node.type.is_tensor()) return {};
     int64_t bytes = bytes_of(node.type), operand_bytes = 0;
     if (bytes < 0) return {};
-    std::vector<Value> values;
+    bool direct = node.operands.empty();
+    std::vector<const Literal*> literals;
     for (ValueId operand : node.operands) {
       const Literal* literal = constant_of(builder_, operand);
+      direct = direct || literal;
+      if (!literal) literal = broadcast_constant(operand);
       if (!literal) return {};
-      values.push_back(*literal);
+      literals.push_back(literal);
       operand_bytes += static_cast<int64_t>(literal->bytes().size());
     }
-    if (mentions_symbols(node.attrs) || bytes > operand_bytes + kMaxGrowthBytes) return {};
+    if (!direct || mentions_symbols(node.attrs)) return {};
+    if (bytes > operand_bytes + kMaxGrowthBytes) return {};
     // A broadcast stays small: lowering reads the original.
     if (node.op == &ops::broadcast && bytes > 64) return {};
+    std::vector<Value> values;
+    for (size_t i = 0; i < literals.size(); ++i) {
+      const Node& operand = builder_.node(node.operands[i]);
+      const bool wide = operand.op == &ops::broadcast;
+      values.push_back(wide ? evaluate_node(module_, operand, {*literals[i]})
+                            : Value(*literals[i]));
+    }
     Value value = evaluate_node(module_, node, values);
     return share_constant(value.tensor, node.loc);
+  }
+
+  /// The constant that a value is a broadcast of; null otherwise.
+  const Literal* broadcast_constant(ValueId id) const {
+    const Node& node = builder_.node(id);
+    if (node.op != &ops::broadcast || bytes_of(node.type) < 0) return nullptr;
+    return constant_of(builder_, node.operands[0]);
   }
 
   static bool mentions_symbols(const Attrs& attrs) {
