@@ -1,5 +1,7 @@
 #include "passes/graph/fold_scale.h"
 
+#include <algorithm>
+#include <map>
 #include <optional>
 
 #include "ir/graph/builder.h"
@@ -72,7 +74,9 @@ class Folding {
     for (int64_t i = 0; i < from_.size(); ++i) {
       ValueId id(i);
       ValueId now = rewriter_.copy(id);
-      if (std::optional<ValueId> folded = fold(id, now)) rewriter_.map(id, *folded);
+      std::optional<ValueId> folded = fold(id, now);
+      if (!folded) folded = scale_afterwards(id, now);
+      if (folded) rewriter_.map(id, *folded);
     }
     return rewriter_.finish();
   }
@@ -100,6 +104,72 @@ class Folding {
       }
     }
     return std::nullopt;
+  }
+
+  /// dot(x · s, y) = dot(x, y) · s, also with a division, where s is the same along what is
+  /// contracted and the result has no more elements than x: there it is an epilogue.
+  std::optional<ValueId> scale_afterwards(ValueId id, ValueId now) {
+    const Node node = b_.node(now);
+    if (node.op != &ops::dot_general || !is_float(node.type.tensor().element)) return std::nullopt;
+    for (size_t side : {0u, 1u}) {
+      const Node inner = b_.node(node.operands[side]);
+      if (uses_[size_t(from_.node(id).operands[side].index)] != 1) continue;
+      if (inner.op != &ops::mul && inner.op != &ops::div) continue;
+      const Dim before = inner.type.tensor().element_count();
+      const Dim after = node.type.tensor().element_count();
+      if (!before.is_constant() || !after.is_constant()) continue;
+      if (after.constant() > before.constant()) continue;
+      for (size_t factor : {1u, 0u}) {
+        if (factor == 0 && inner.op == &ops::div) continue;
+        b_.set_loc(inner.loc);
+        const std::optional<ValueId> scale =
+            spread_over_result(b_.node(inner.operands[factor]), node, side);
+        if (!scale) continue;
+        std::vector<ValueId> operands = node.operands;
+        operands[side] = inner.operands[1 - factor];
+        b_.set_loc(node.loc);
+        const ValueId contraction = b_.emit(ops::dot_general, operands, node.attrs);
+        b_.set_loc(inner.loc);
+        return b_.emit(*inner.op, {contraction, *scale});
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// `wide`, a broadcast that multiplies an operand of `dot`, as a broadcast to the result's shape;
+  /// nothing where it changes along a contracted dimension.
+  std::optional<ValueId> spread_over_result(const Node wide, const Node& dot, size_t side) {
+    if (wide.op != &ops::broadcast) return std::nullopt;
+    const DotGeneralAttrs& attrs = dot.attrs.as<DotGeneralAttrs>();
+    const Ints& batch = side == 0 ? attrs.lhs_batch : attrs.rhs_batch;
+    const Ints& contract = side == 0 ? attrs.lhs_contract : attrs.rhs_contract;
+    const int64_t rank = wide.type.tensor().rank();
+    // Where the operand's free dimensions begin in the result.
+    int64_t next = side == 0 ? static_cast<int64_t>(batch.size())
+                             : dot.type.tensor().rank() -
+                                   (rank - static_cast<int64_t>(batch.size() + contract.size()));
+    std::map<int64_t, int64_t> in_result;
+    for (int64_t d = 0; d < rank; ++d) {
+      const auto at = std::find(batch.begin(), batch.end(), d);
+      if (at != batch.end()) {
+        in_result[d] = at - batch.begin();
+      } else if (std::find(contract.begin(), contract.end(), d) == contract.end()) {
+        in_result[d] = next++;
+      }
+    }
+    const TensorType small = b_.tensor_type(wide.operands[0]);
+    const Ints& dims = wide.attrs.as<BroadcastAttrs>().dims;
+    ReshapeAttrs kept;
+    BroadcastAttrs spread{dot.type.tensor().shape, {}};
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (small.shape[i] == Dim(1)) continue;
+      const auto found = in_result.find(dims[i]);
+      if (found == in_result.end()) return std::nullopt;
+      kept.shape.push_back(small.shape[i]);
+      spread.dims.push_back(found->second);
+    }
+    if (!std::is_sorted(spread.dims.begin(), spread.dims.end())) return std::nullopt;
+    return b_.emit(ops::broadcast, {b_.emit(ops::reshape, {wide.operands[0]}, kept)}, spread);
   }
 
   /// contraction · scale with the scale in the weights.
