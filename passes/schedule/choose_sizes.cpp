@@ -21,6 +21,9 @@ constexpr int64_t kWaitingProducts = 4;
 // Instructions that multiply and accumulate per iteration of an inner loop; more where vectors are
 // short, since such cores start few instructions per cycle and those of the loop are in the way.
 constexpr int64_t kBody = 16, kBodyShort = 48, kBodySeparate = 64;
+// The same where each element of a streamed operand is used once: memory is the bound, and longer
+// bodies wait less between requests.
+constexpr int64_t kBodyStreaming = 32;
 
 }  // namespace
 
@@ -197,8 +200,40 @@ void Chooser::choose_sizes() {
   int64_t body = best_tile * best_vectors * steps;
   int64_t aim = multiplies_separately()      ? kBodySeparate
                 : target_.vector_bits == 128 ? kBodyShort
+                : best_tile == 1             ? kBodyStreaming
                                              : kBody;
   if (steps == 1) schedule_.reduce_unroll = std::clamp<int64_t>(aim / body, 1, 4);
+  schedule_.chains = free_chains(best_tile * schedule_.jam * best_vectors);
+  schedule_.rolled_epilogue = needs_rolled_epilogue();
+}
+
+/// A math function in the epilogue of a vector tile has more constants than there are registers
+/// beside the tile's.
+bool Chooser::needs_rolled_epilogue() const {
+  if (lanes_ == 1 || schedule_.tile_axis.empty() || schedule_.jam > 1) return false;
+  bool calls = false, decided = false;
+  for (const loop::DefinitionOutput& output : definition_.outputs) {
+    loop::visit(output.value, [&](const Expr& e) {
+      calls = calls || e->kind == loop::ExprKind::call;
+      decided = decided || (e->kind == loop::ExprKind::if_then_else &&
+                            mentions(e->args[0], schedule_.tile_axis));
+    });
+  }
+  return calls && !decided;
+}
+
+/// A sum that few registers take waits for its own additions: the steps of an iteration take turns
+/// with more registers.
+int64_t Chooser::free_chains(int64_t registers) const {
+  if (lanes_ == 1 || reduce_points() < 4.0 * target_.fma_latency) return 1;
+  for (const loop::Accumulator& acc : definition_.accumulators) {
+    if (acc.combine != loop::Combine::sum) return 1;
+  }
+  const int64_t last = extent(reduce_axes().back().name);
+  int64_t step = schedule_.reduce_unroll, chains = 1;
+  while (step > 1 && (last % step != 0 || last <= step)) --step;
+  while (2 * chains * registers <= target_.fma_latency && 2 * chains <= step) chains *= 2;
+  return chains;
 }
 
 // ---- comparing ways to fill vectors -------------------------------------------------------------

@@ -84,6 +84,8 @@ class Chooser {
   std::vector<TileSegment> symbolic_tiles(int64_t size) const;
   double total_cycles(int64_t size, int64_t vectors) const;
   void choose_sizes();
+  int64_t free_chains(int64_t registers) const;
+  bool needs_rolled_epilogue() const;
   bool may_share_window(const loop::Axis& taps) const;
   void choose_window();
   void choose_lane_sizes();

@@ -69,8 +69,10 @@ Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindi
   for (int64_t i = 0; i < step; ++i) {
     Bindings inner = reduce;
     inner[axis.name] = loop::var(variable) * Expr(step) + Expr(i);
+    chain_ = i % schedule_.chains;
     parts.push_back(reduce_loops(depth + 1, bindings, inner));
   }
+  chain_ = 0;
   return loop::for_loop(variable, Expr(0), Expr(*static_extent(axis) / step), loop::block(parts));
 }
 
@@ -251,7 +253,9 @@ Stmt Expansion::updates(const Bindings& bindings, const Bindings& reduce) {
   for (int64_t m = 0; m < rows(); ++m) {
     Bindings place = at(bindings, m);
     place.insert(reduce.begin(), reduce.end());
-    for (int64_t n = 0; n < vectors(); ++n) update({m, n}, vectorizer(n), place, lets, body);
+    for (int64_t n = 0; n < vectors(); ++n) {
+      update({m, n, chain_}, vectorizer(n), place, lets, body);
+    }
   }
   return loop::block(body);
 }
@@ -317,6 +321,25 @@ Expr Expansion::accumulator(const std::string& name, const Cell& cell) const {
                       cell.tail ? tails_[i] : registers_[i], slot(cell));
   }
   return Expr();
+}
+
+/// The chains of every cell in the first of its registers.
+void Expansion::combine_chains(std::vector<Stmt>& body) const {
+  for (size_t i = 0; i < registers_.size(); ++i) {
+    const Accumulator& acc = definition_.accumulators[i];
+    for (int64_t cell = 0; cell < rows() * vectors(); ++cell) {
+      const auto chain = [&](int64_t u) { return Expr(cell * schedule_.chains + u); };
+      const auto value = [&](int64_t u) {
+        return loop::load(acc.type.with_lanes(register_lanes()), registers_[i], chain(u));
+      };
+      for (int64_t half = schedule_.chains / 2; half > 0; half /= 2) {
+        for (int64_t u = 0; u < half; ++u) {
+          const Expr both = loop::combined(acc.combine, value(u), value(u + half));
+          body.push_back(loop::store(registers_[i], chain(u), both));
+        }
+      }
+    }
+  }
 }
 
 /// Chains, lanes and tail of every cell in one value; of every row of cells in one register where

@@ -74,9 +74,11 @@ class Expansion {
   loop::Expr packed_load(const std::string& buffer, loop::Type type, const Bindings& place,
                          int64_t n) const;
   void combine_lanes(std::vector<loop::Stmt>& body);
+  void combine_chains(std::vector<loop::Stmt>& body) const;
 
   // The epilogue
   void write_outputs(const Bindings& bindings, std::vector<loop::Stmt>& body);
+  void write_rows_in_loop(const Bindings& bindings, std::vector<loop::Stmt>& body);
   void write_row(const Vectorizer& v, const Bindings& place, std::vector<loop::Stmt>& body);
   void write_transposed(const Bindings& bindings, std::vector<loop::Stmt>& body);
 
@@ -93,6 +95,7 @@ class Expansion {
   const TileSegment* tile_segment_ = nullptr;
   loop::Expr block_, vector_base_, tile_base_;
   bool inside_jam_ = false;  // every guard with the jammed axis holds
+  int64_t chain_ = 0;        // that takes the step in hand of an unrolled reduction
   std::vector<std::string> registers_, tails_;
   std::vector<std::vector<loop::Expr>> totals_;  // per accumulator: cells, or rows of cells
 };

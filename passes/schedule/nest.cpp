@@ -47,8 +47,13 @@ std::string NestSchedule::to_string() const {
   if (tile > 0) add(fmt::format("tile {} {}", tile_axis, tile));
   if (!jam_axis.empty()) add("jam " + jam_axis);
   for (const std::string& axis : unrolled) add("unroll " + axis);
-  if (!lane_axis.empty()) add(fmt::format("lanes {} {}x{}", lane_axis, lanes, chains));
+  if (!lane_axis.empty()) {
+    add(fmt::format("lanes {} {}x{}", lane_axis, lanes, chains));
+  } else if (chains > 1) {
+    add(fmt::format("chains {}", chains));
+  }
   if (!transposed_axis.empty()) add("transpose " + transposed_axis);
+  if (rolled_epilogue) add("rolled epilogue");
   for (const auto& [name, packing] : packed) {
     add(fmt::format("{} {}", packing.at_run_time ? "repack" : "pack", name));
   }
@@ -172,7 +177,11 @@ Stmt Expansion::tile(const Bindings& bindings) {
   start(body);
   if (!definition_.accumulators.empty()) {
     body.push_back(reduce_loops(0, bindings, {}));
-    if (lanes_reduce()) combine_lanes(body);
+    if (lanes_reduce()) {
+      combine_lanes(body);
+    } else {
+      combine_chains(body);
+    }
   }
   write_outputs(bindings, body);
   return loop::block(body);
@@ -199,6 +208,7 @@ void Expansion::start(std::vector<Stmt>& body) {
 // ---- the epilogue -------------------------------------------------------------------------------
 
 void Expansion::write_outputs(const Bindings& bindings, std::vector<Stmt>& body) {
+  if (schedule_.rolled_epilogue && rows() > 1) return write_rows_in_loop(bindings, body);
   bool whole_rows = schedule_.row_epilogue && vectors() > 1;
   for (int64_t m = 0; m < rows(); ++m) {
     for (int64_t n = 0; n < (whole_rows ? 1 : vectors()); ++n) {
@@ -214,6 +224,38 @@ void Expansion::write_outputs(const Bindings& bindings, std::vector<Stmt>& body)
       };
       write_row(v, at(bindings, m), body);
     }
+  }
+}
+
+void Expansion::write_rows_in_loop(const Bindings& bindings, std::vector<Stmt>& body) {
+  std::vector<std::string> sums;
+  for (size_t i = 0; i < registers_.size(); ++i) {
+    const Accumulator& acc = definition_.accumulators[i];
+    const loop::Type type = acc.type.with_lanes(lanes());
+    sums.push_back(fresh("sums"));
+    body.push_back(loop::alloc(sums[i], type, Expr(rows() * vectors()), loop::Memory::stack));
+    for (int64_t cell = 0; cell < rows() * vectors(); ++cell) {
+      const Expr sum = loop::load(type, registers_[i], Expr(cell * schedule_.chains));
+      body.push_back(loop::store(sums[i], Expr(cell), sum));
+    }
+  }
+  for (int64_t n = 0; n < vectors(); ++n) {
+    const std::string variable = fresh("row");
+    const Expr m = loop::var(variable);
+    Vectorizer v = vectorizer(n);
+    v.accumulator = [&, n](const std::string& name) -> Expr {
+      for (size_t i = 0; i < sums.size(); ++i) {
+        const Accumulator& acc = definition_.accumulators[i];
+        if (acc.name != name) continue;
+        return loop::load(acc.type.with_lanes(lanes()), sums[i], m * Expr(vectors()) + Expr(n));
+      }
+      return Expr();
+    };
+    Bindings place = bindings;
+    place[schedule_.tile_axis] = tile_base_ + m;
+    std::vector<Stmt> row;
+    write_row(v, place, row);
+    body.push_back(loop::for_loop(variable, Expr(0), Expr(rows()), loop::block(row)));
   }
 }
 

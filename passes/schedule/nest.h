@@ -69,9 +69,13 @@ struct NestSchedule {
   // all are combined is fixed. The vector axis, of single lanes, gives the tile its columns.
   std::string lane_axis;  // may be empty
   int32_t lanes = 1;
-  int64_t chains = 1;
+  int64_t chains =
+      1;  // without lanes: registers that the unrolled steps of a reduction take in turn
   bool has_tail = false;
   bool row_epilogue = false;  // the columns of a tile end in one register
+  // The rows of a tile leave its registers first and end in a loop: an epilogue that needs
+  // registers of its own.
+  bool rolled_epilogue = false;
   // What is contiguous along the tile axis, not along the vector axis, is turned in registers.
   std::string transposed_axis;            // the tile axis or empty
   std::map<std::string, Packing> packed;  // by buffer parameter
@@ -84,7 +88,7 @@ struct NestSchedule {
 ///   Requires: guards on the vector axis are decided already; static extents of tiled, unrolled and
 ///   vectorised axes.
 ///   Ensures: stores exactly what the definition says; reductions keep their order unless
-///   reduce_order or lane_axis says otherwise.
+///   reduce_order, lane_axis or chains say otherwise.
 loop::Stmt expand(const loop::Definition& definition, const loop::Kernel& kernel,
                   const NestSchedule& schedule);
 
