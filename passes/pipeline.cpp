@@ -13,6 +13,7 @@
 #include "passes/asked_passes.h"
 #include "passes/graph/assign_layout.h"
 #include "passes/graph/drop_constant_channels.h"
+#include "passes/graph/factor.h"
 #include "passes/graph/fold_scale.h"
 #include "passes/graph/inline_calls.h"
 #include "passes/graph/keep_positions.h"
@@ -76,6 +77,8 @@ const std::vector<GraphPass>& graph_passes() {
       {"inline_calls", inline_calls},
       // Constants, common subexpressions, algebra.
       {"simplify", simplify},
+      // What a derivative is multiplied by becomes one tensor of the forward pass.
+      {"factor", factor},
       // Batch normalisation and its like disappear into weights.
       {"fold_scale", fold_scale},
       // Channels that no input within a promised range changes; only where one is promised.

@@ -15,9 +15,11 @@ using loop::BufferClass;
 using loop::Program;
 
 // Without a goal, recomputation may add this share of the work …
-constexpr double kCheap = 0.03;
+constexpr double kCheap = 0.035;
 // … as long as the peak falls by one of these shares, the larger ones first.
-constexpr double kFalls[] = {0.1, 0.05, 0.02};
+constexpr double kFalls[] = {0.1, 0.05, 0.02, 0.01};
+// A fall, as a share of all RAM, is worth the work that is this many times smaller a share.
+constexpr double kWorth = 3;
 // An operand that is gone stays alive for longer rather than being computed again, too, when it is
 // this many times smaller than what that saves.
 constexpr int64_t kSmall = 16;
@@ -174,8 +176,9 @@ int64_t peak_of(const Tape& tape) {
   return live.empty() ? 0 : *std::max_element(live.begin(), live.end());
 }
 
-/// Lower and lower, each time by a share of the peak, while the work lasts.
-void lower_cheaply(Tape& tape) {
+/// Lower and lower, each time by a share of the peak, while the work lasts. `kept`: the bytes of
+/// state beside the arena.
+void lower_cheaply(Tape& tape, int64_t kept) {
   const int64_t most = static_cast<int64_t>(kCheap * static_cast<double>(tape.work()));
   const int64_t limit = tape.work() + most;
   for (bool fell = true; fell;) {
@@ -186,6 +189,11 @@ void lower_cheaply(Tape& tape) {
       Tape tried = tape;
       const int64_t goal = static_cast<int64_t>((1 - share) * static_cast<double>(peak));
       if (!Lowering(tried, goal, limit - tape.work()).run()) continue;
+      const double less =
+          static_cast<double>(peak - peak_of(tried)) / static_cast<double>(peak + kept);
+      const double more =
+          static_cast<double>(tried.work() - tape.work()) / static_cast<double>(tape.work());
+      if (less < kWorth * more) continue;
       tape = std::move(tried);
       fell = true;
       break;
@@ -215,11 +223,13 @@ std::string Recomputation::to_string() const {
 
 Program rematerialize(const Program& program, Recomputation* done) {
   Program result = program;
-  if (result.states().empty()) return result;
+  int64_t kept = 0;
+  for (const loop::BufferId id : result.states()) kept += result.storage_bytes(id);
+  if (kept == 0) return result;
   for (size_t entry = 0; entry < result.entries.size(); ++entry) {
     Tape tape(result, entry);
     const int64_t before = tape.work();
-    lower_cheaply(tape);
+    lower_cheaply(tape, kept);
     if (done != nullptr) done->add({values_again(tape), tape.work() - before, before});
     if (values_again(tape) > 0) tape.write_to(result, entry);
   }

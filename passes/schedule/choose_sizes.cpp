@@ -51,7 +51,8 @@ bool Chooser::overlaps_windows() const {
 /// Cycles of one reduction step of a tile (of `chains` steps in chains of their own); a huge figure
 /// when it does not fit the registers.
 double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const {
-  int64_t accumulators = tile * schedule_.jam * vectors * chains;
+  const int64_t sums = std::max<int64_t>(static_cast<int64_t>(definition_.accumulators.size()), 1);
+  int64_t accumulators = tile * schedule_.jam * vectors * chains * sums;
   int64_t loads = 0, held = 0;
   for (const Access& a : accesses_) {
     if (!a.in_reduction) continue;

@@ -260,12 +260,21 @@ void Expansion::write_rows_in_loop(const Bindings& bindings, std::vector<Stmt>& 
 }
 
 void Expansion::write_row(const Vectorizer& v, const Bindings& place, std::vector<Stmt>& body) {
+  // All values before all stores: a result may lie where another's value reads.
+  const bool several = definition_.outputs.size() > 1;
+  std::vector<Stmt> stores;
   for (const loop::DefinitionOutput& output : definition_.outputs) {
     const loop::BufferParam& param = *kernel_.find(output.buffer);
     Expr flat = loop::substitute(loop::flat_index(param.shape, output.indices), place);
     Expr value = v.widen(v.run(output.value, place), {param.element, 1});
-    body.push_back(loop::store(output.buffer, v.store_index(flat), value));
+    if (several) {
+      const std::string name = fresh("result");
+      body.push_back(loop::let(name, value));
+      value = loop::var(name, value.type());
+    }
+    stores.push_back(loop::store(output.buffer, v.store_index(flat), value));
   }
+  body.insert(body.end(), stores.begin(), stores.end());
 }
 
 /// Blocks of lanes × lanes elements: what lies contiguous along the tile axis is read so and turned

@@ -1,0 +1,281 @@
+#include "passes/graph/factor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "ir/graph/builder.h"
+#include "ir/ops/ops.h"
+#include "passes/graph/algebra.h"
+
+namespace backcast {
+namespace {
+
+// A product of more operands is taken as it stands.
+constexpr size_t kMaxFactors = 12;
+constexpr size_t kMaxTerms = 4;
+// A division costs about as much as this many products.
+constexpr int64_t kManyShare = 8;
+
+/// scale * product of `over` / product of `under`.
+struct Product {
+  double scale = 1;
+  std::vector<ValueId> over, under;
+};
+
+/// The only element of a constant, also through a broadcast.
+std::optional<double> splat_of(const Builder& b, ValueId id) {
+  const Node* node = &b.node(id);
+  if (node->op == &ops::broadcast) node = &b.node(node->operands[0]);
+  if (node->op != &ops::constant) return std::nullopt;
+  const Literal& value = node->attrs.as<ConstantAttrs>().value;
+  if (value.element_count() < 1 || !value.is_splat(value.as_double(0))) return std::nullopt;
+  return value.as_double(0);
+}
+
+class Factoring {
+ public:
+  Factoring(const Module& module, const Function& from)
+      : from_(from), rewriter_(module, from), b_(rewriter_.builder()) {
+    uses_.assign(from.nodes.size(), 0);
+    rounds_.assign(from.nodes.size(), 0);
+    for (const Node& node : from.nodes) {
+      for (ValueId operand : node.operands) {
+        ++uses_[static_cast<size_t>(operand.index)];
+        if (sees_rounding(node)) rounds_[static_cast<size_t>(operand.index)] = 1;
+      }
+    }
+  }
+
+  Function run() {
+    for (int64_t i = 0; i < from_.size(); ++i) {
+      const ValueId id(i);
+      const Node& node = from_.node(id);
+      b_.set_loc(node.loc);
+      std::optional<ValueId> better;
+      if (is_float_tensor(node.type) && node.op == &ops::add) better = collect(node);
+      if (is_float_tensor(node.type) && node.op == &ops::div && !rounds_[static_cast<size_t>(i)]) {
+        better = multiply(node);
+      }
+      if (is_float_tensor(node.type) && node.op == &ops::reduce) better = split_sum(node);
+      if (better) {
+        rewriter_.map(id, *better);
+      } else {
+        rewriter_.copy(id);
+      }
+    }
+    return rewriter_.finish();
+  }
+
+ private:
+  static bool is_float_tensor(const Type& type) {
+    return type.is_tensor() && is_float(type.tensor().element);
+  }
+
+  /// A step of the operand shows in the result: a quotient that should be whole must stay so.
+  static bool sees_rounding(const Node& node) {
+    static constexpr const OpDef* kSmooth[] = {
+        &ops::add, &ops::sub,  &ops::mul,    &ops::div,         &ops::neg,  &ops::exp,
+        &ops::erf, &ops::tanh, &ops::reduce, &ops::dot_general, &ops::conv, &ops::broadcast};
+    return std::find(std::begin(kSmooth), std::end(kSmooth), node.op) == std::end(kSmooth);
+  }
+
+  ValueId now(ValueId old) const { return rewriter_[old]; }
+
+  bool take_apart(ValueId id, bool under, Product& product) const {
+    if (product.over.size() + product.under.size() >= kMaxFactors) return false;
+    const Node& node = b_.node(id);
+    if (node.op == &ops::mul || node.op == &ops::div) {
+      const bool second = node.op == &ops::div ? !under : under;
+      return take_apart(node.operands[0], under, product) &&
+             take_apart(node.operands[1], second, product);
+    }
+    if (node.op == &ops::neg) {
+      product.scale = -product.scale;
+      return take_apart(node.operands[0], under, product);
+    }
+    if (const std::optional<double> c = splat_of(b_, id); c && *c != 0) {
+      product.scale *= under ? 1 / *c : *c;
+      return true;
+    }
+    (under ? product.under : product.over).push_back(id);
+    return true;
+  }
+
+  /// What both hold, taken out of both.
+  static std::vector<ValueId> take_common(std::vector<ValueId>& a, std::vector<ValueId>& b) {
+    std::vector<ValueId> common;
+    for (size_t i = a.size(); i-- > 0;) {
+      const auto found = std::find(b.begin(), b.end(), a[i]);
+      if (found == b.end()) continue;
+      common.push_back(a[i]);
+      b.erase(found);
+      a.erase(a.begin() + static_cast<int64_t>(i));
+    }
+    return common;
+  }
+
+  ValueId splat(double value, const TensorType& type) {
+    const ValueId scalar = b_.scalar(type.element, value);
+    if (type.shape.empty()) return scalar;
+    return b_.emit(ops::broadcast, {scalar}, BroadcastAttrs{type.shape, {}});
+  }
+
+  /// Early values first, so that what a derivative brings is multiplied last.
+  ValueId write(Product product, const TensorType& type) {
+    const auto earlier = [](ValueId x, ValueId y) { return x.index < y.index; };
+    std::sort(product.over.begin(), product.over.end(), earlier);
+    std::sort(product.under.begin(), product.under.end(), earlier);
+    std::optional<ValueId> value;
+    if (product.scale != 1 || product.over.empty()) value = splat(product.scale, type);
+    for (ValueId factor : product.over) {
+      value = value ? b_.emit(ops::mul, {*value, factor}) : factor;
+    }
+    for (ValueId factor : product.under) value = b_.emit(ops::div, {*value, factor});
+    return *value;
+  }
+
+  std::optional<ValueId> collect(const Node& node) {
+    for (ValueId operand : node.operands) {
+      if (uses_[static_cast<size_t>(operand.index)] != 1) return std::nullopt;
+    }
+    Product left, right, common;
+    if (!take_apart(now(node.operands[0]), false, left) ||
+        !take_apart(now(node.operands[1]), false, right)) {
+      return std::nullopt;
+    }
+    if (left.over.size() + left.under.size() + right.over.size() + right.under.size() < 3) {
+      return std::nullopt;
+    }
+    common.over = take_common(left.over, right.over);
+    common.under = take_common(left.under, right.under);
+    if (common.over.empty()) return std::nullopt;
+    if (left.scale == right.scale) {
+      common.scale = left.scale;
+      left.scale = right.scale = 1;
+    }
+    const TensorType type = node.type.tensor();
+    if (left.over.empty() && left.under.empty() && right.over.empty() && right.under.empty()) {
+      common.scale *= left.scale + right.scale;
+      return write(common, type);
+    }
+    common.over.push_back(b_.emit(ops::add, {write(left, type), write(right, type)}));
+    // The sum counts as early: it holds what the common factors do not bring.
+    return write_sum(common, type);
+  }
+
+  ValueId write_sum(Product& product, const TensorType& type) {
+    const ValueId sum = product.over.back();
+    product.over.pop_back();
+    const auto earlier = [](ValueId x, ValueId y) { return x.index < y.index; };
+    std::sort(product.over.begin(), product.over.end(), earlier);
+    ValueId value = sum;
+    if (product.scale != 1) value = b_.emit(ops::mul, {value, splat(product.scale, type)});
+    for (ValueId factor : product.over) value = b_.emit(ops::mul, {value, factor});
+    for (ValueId factor : product.under) value = b_.emit(ops::div, {value, factor});
+    return value;
+  }
+
+  std::optional<ValueId> multiply(const Node& node) {
+    const ValueId divisor = now(node.operands[1]);
+    const TensorType type = node.type.tensor();
+    if (const std::optional<double> c = splat_of(b_, divisor)) {
+      const double inverse = type.element == ElementType::f64 ? 1 / *c : static_cast<float>(1 / *c);
+      if (!std::isnormal(*c) || !std::isnormal(inverse)) return std::nullopt;
+      return b_.emit(ops::mul, {now(node.operands[0]), splat(1 / *c, type)});
+    }
+    // A divisor that many elements share is inverted once.
+    const Node wide = b_.node(divisor);
+    if (wide.op != &ops::broadcast) return std::nullopt;
+    const TensorType narrow = b_.tensor_type(wide.operands[0]);
+    if (!type.is_static() ||
+        narrow.element_count().constant() * kManyShare > type.element_count().constant()) {
+      return std::nullopt;
+    }
+    const ValueId inverse = b_.emit(ops::div, {splat(1, narrow), wide.operands[0]});
+    const ValueId spread = b_.emit(ops::broadcast, {inverse}, wide.attrs);
+    return b_.emit(ops::mul, {now(node.operands[0]), spread});
+  }
+
+  // ---- sums of sums -----------------------------------------------------------------------------
+
+  /// The terms of a sum; false when there are too many.
+  bool terms_of(ValueId id, double sign, std::vector<std::pair<double, ValueId>>& terms) const {
+    const Node& node = b_.node(id);
+    if (node.op != &ops::add && node.op != &ops::sub) {
+      terms.emplace_back(sign, id);
+      return terms.size() <= kMaxTerms;
+    }
+    const double second = node.op == &ops::sub ? -sign : sign;
+    return terms_of(node.operands[0], sign, terms) && terms_of(node.operands[1], second, terms);
+  }
+
+  /// A factor that does not vary along the reduced axes, as one of the result; nothing for others.
+  std::optional<ValueId> outside(ValueId factor, const Ints& axes, const TensorType& result) {
+    const Node wide = b_.node(factor);
+    if (wide.op != &ops::broadcast) return std::nullopt;
+    BroadcastAttrs attrs;
+    attrs.shape = result.shape;
+    for (int64_t d : wide.attrs.as<BroadcastAttrs>().dims) {
+      if (std::find(axes.begin(), axes.end(), d) != axes.end()) return std::nullopt;
+      attrs.dims.push_back(
+          d - std::count_if(axes.begin(), axes.end(), [&](int64_t axis) { return axis < d; }));
+    }
+    return b_.emit(ops::broadcast, {wide.operands[0]}, attrs);
+  }
+
+  /// The sum of a sum that is needed for itself, too: the sums of its terms, without the factors
+  /// that every element shares. Sums over the same tensors are then taken in one pass.
+  std::optional<ValueId> split_sum(const Node& node) {
+    const ReduceAttrs attrs = node.attrs.as<ReduceAttrs>();
+    if (attrs.kind != Reduction::sum) return std::nullopt;
+    ValueId operand = node.operands[0];
+    double sign_of_all = 1;
+    for (; from_.node(operand).op == &ops::neg; sign_of_all = -sign_of_all) {
+      operand = from_.node(operand).operands[0];
+    }
+    if (uses_[static_cast<size_t>(operand.index)] < 2) return std::nullopt;
+    std::vector<std::pair<double, ValueId>> terms;
+    const ValueId summed = now(operand);
+    if (!terms_of(summed, sign_of_all, terms) || terms.size() < 2) return std::nullopt;
+    const TensorType type = b_.tensor_type(summed), result = node.type.tensor();
+    std::optional<ValueId> total;
+    for (const auto& [sign, term] : terms) {
+      Product whole, inside, around;
+      if (!take_apart(term, false, whole)) return std::nullopt;
+      around.scale = sign * whole.scale;
+      for (ValueId factor : whole.over) {
+        const std::optional<ValueId> small = outside(factor, attrs.axes, result);
+        (small ? around.over : inside.over).push_back(small.value_or(factor));
+      }
+      for (ValueId factor : whole.under) {
+        const std::optional<ValueId> small = outside(factor, attrs.axes, result);
+        (small ? around.under : inside.under).push_back(small.value_or(factor));
+      }
+      around.over.push_back(b_.emit(ops::reduce, {write(inside, type)}, node.attrs));
+      const ValueId part = write(around, result);
+      total = total ? b_.emit(ops::add, {*total, part}) : part;
+    }
+    return total;
+  }
+
+  const Function& from_;
+  Rewriter rewriter_;
+  Builder& b_;
+  std::vector<int64_t> uses_;
+  std::vector<char> rounds_;  // an operand of something that is not smooth
+};
+
+}  // namespace
+
+Module factor(const Module& module) {
+  Module result = module;
+  if (module.states.empty()) return result;
+  for (auto& [name, function] : result.functions) {
+    function = Factoring(module, module.functions.at(name)).run();
+  }
+  return result;
+}
+
+}  // namespace backcast
