@@ -10,12 +10,13 @@
 namespace backcast {
 
 /// A rule looks at a node whose operands are already simplified values of `b` and returns the value
-/// that replaces it, or nothing. Rules keep types and, for floats, every bit of the result except
-/// where the table says so.
+/// that replaces it, or nothing. Rules keep types and, for floats, every bit of the result unless
+/// they say that they do not: those are not applied where a step follows (steps_behind.h).
 struct AlgebraicRule {
   std::string_view name;
   const OpDef* op;  // the operator it applies to
   std::optional<ValueId> (*apply)(Builder& b, const Node& node);
+  bool keeps_bits = true;
 };
 
 std::span<const AlgebraicRule> algebraic_rules();

@@ -9,6 +9,7 @@
 #include "ir/graph/evaluator.h"
 #include "ir/ops/ops.h"
 #include "passes/graph/algebra.h"
+#include "passes/graph/steps_behind.h"
 
 namespace backcast {
 namespace {
@@ -29,7 +30,10 @@ int64_t bytes_of(const Type& type) {
 class Simplification {
  public:
   Simplification(const Module& module, const Function& from)
-      : module_(module), from_(from), builder_(module, from.name) {
+      : module_(module),
+        from_(from),
+        builder_(module, from.name),
+        steps_behind_(steps_behind(from)) {
     for (const Node& node : from.nodes) {
       if (node.op == &ops::scan && node.attrs.as<ScanAttrs>().trajectory) saved_.push_back(&node);
     }
@@ -39,8 +43,7 @@ class Simplification {
     std::vector<char> live = needed();
     now_.resize(from_.nodes.size());
     for (int64_t i = 0; i < from_.size(); ++i) {
-      if (live[static_cast<size_t>(i)])
-        now_[static_cast<size_t>(i)] = visit(from_.node(ValueId(i)));
+      if (live[static_cast<size_t>(i)]) now_[static_cast<size_t>(i)] = visit(ValueId(i));
     }
     return builder_.finish(now_[static_cast<size_t>(from_.result.index)], from_.result_names);
   }
@@ -58,7 +61,8 @@ class Simplification {
     return live;
   }
 
-  ValueId visit(const Node& old) {
+  ValueId visit(ValueId id) {
+    const Node& old = from_.node(id);
     builder_.set_loc(old.loc);
     if (old.op == &ops::parameter) {
       return builder_.parameter(old.attrs.as<ParameterAttrs>().name, old.type);
@@ -66,7 +70,7 @@ class Simplification {
     Node node = old;
     for (ValueId& operand : node.operands) operand = now_[static_cast<size_t>(operand.index)];
     if (is_saved_elsewhere(old)) return save_trajectory(node);
-    return improve(node);
+    return improve(node, steps_behind_[static_cast<size_t>(id.index)]);
   }
 
   /// Whether a scan runs once more for its trajectory.
@@ -92,15 +96,15 @@ class Simplification {
   }
 
   /// Folds, or applies one rule, or shares. What a rule emits is looked at again in the next round.
-  ValueId improve(const Node& node) {
+  ValueId improve(const Node& node, bool exactly) {
     if (std::optional<ValueId> folded = fold(node)) return *folded;
-    if (std::optional<ValueId> better = apply_rules(node)) return *better;
+    if (std::optional<ValueId> better = apply_rules(node, exactly)) return *better;
     return share(node);
   }
 
-  std::optional<ValueId> apply_rules(const Node& node) {
+  std::optional<ValueId> apply_rules(const Node& node, bool exactly) {
     for (const AlgebraicRule& rule : algebraic_rules()) {
-      if (rule.op != node.op) continue;
+      if (rule.op != node.op || (exactly && !rule.keeps_bits)) continue;
       if (std::optional<ValueId> better = rule.apply(builder_, node)) return better;
     }
     return std::nullopt;
@@ -179,6 +183,7 @@ class Simplification {
   const Module& module_;
   const Function& from_;
   Builder builder_;
+  const std::vector<char> steps_behind_;  // of the nodes of `from_`
   std::vector<ValueId> now_;
   std::vector<const Node*> saved_;  // scans with a trajectory
   std::unordered_map<uint64_t, std::vector<ValueId>> known_;
