@@ -19,6 +19,7 @@
 #include "passes/graph/keep_positions.h"
 #include "passes/graph/simplify.h"
 #include "passes/lower/fuse.h"
+#include "passes/lower/join_updates.h"
 #include "passes/lower/lower.h"
 #include "passes/lower/place_copies.h"
 #include "passes/plan/fit_memory.h"
@@ -37,7 +38,8 @@ namespace {
 
 Module drop_channels_pass(const Module& module, const PassContext& context) {
   if (!context.options.inputs) return module;
-  return drop_constant_channels(simplify(module), *context.options.inputs, &context.notes.dropped);
+  return drop_constant_channels(simplify(module), *context.options.inputs, &context.notes.dropped,
+                                context.target.vector_bits);
 }
 
 template <WinogradMode mode>
@@ -100,6 +102,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"place_copies", place_copies},
       // Parameters are trained where they are.
       {"update_in_place", update_in_place},
+      // A matrix that a product reads is updated in the same pass over it.
+      {"join_updates", join_updates},
       // Convolutions with fewer multiplications, where that pays.
       {"winograd", chosen_winograd_pass},
       // Register tiles, vectors, packed constants.

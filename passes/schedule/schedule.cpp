@@ -11,6 +11,7 @@
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/choose.h"
+#include "passes/schedule/follow_reads.h"
 #include "passes/schedule/panel.h"
 #include "passes/schedule/partition.h"
 #include "passes/schedule/stage.h"
@@ -66,6 +67,7 @@ class Scheduling {
     const bool among_statements = std::exchange(among_statements_, !taken.empty());
     const bool alone = definitions == 1 && !among_statements_;
     size_t parameters = kernel.buffers.size();
+    if (Stmt joined = expand_joined(kernel, step, taken)) kernel.body = joined;
     kernel.body = loop::rewrite(kernel.body, nullptr, [&](const Stmt& stmt) -> Stmt {
       if (stmt->kind != StmtKind::define) return stmt;
       return expand_definition(*stmt->definition, kernel, step, alone, taken);
@@ -74,6 +76,22 @@ class Scheduling {
     kernel.body = expand_vector_loops(kernel.body, target_);
     kernel.body = loop::simplify(kernel.body, result_.symbols);
     if (kernel.buffers.size() > parameters) drop_unread(kernel, step);
+  }
+
+  /// A product and an update of what it reads (join_updates.h) in one nest; null for other kernels
+  /// and where that cannot be.
+  Stmt expand_joined(Kernel& kernel, Step& step, std::set<std::string>& taken) {
+    const Stmt body = kernel.body;
+    if (body->kind != StmtKind::block || body->body.size() != 2) return {};
+    for (const Stmt& part : body->body) {
+      if (part->kind != StmtKind::define) return {};
+    }
+    const Definition& product = *body->body[0]->definition;
+    const Definition& update = *body->body[1]->definition;
+    if (product.accumulators.empty() || !update.accumulators.empty()) return {};
+    const Stmt nest = expand_definition(product, kernel, step, false, taken);
+    const Stmt joined = follow_reads(nest, update, kernel);
+    return joined ? joined : loop::block({nest, body->body[1]});
   }
 
   /// Operands that are read in rearranged form only.

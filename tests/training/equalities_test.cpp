@@ -66,6 +66,47 @@ TEST_P(Accumulation, FourBatchesOfFourAreOneOfSixteen) {
 class Forms : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Libraries, Forms, testing::Values("jit", "gcc"));
 
+Network autoencoder_of(int64_t batch_size) {
+  Network result = network("ad");
+  result.input[0] = batch_size;
+  return result;
+}
+
+/// Each tensor of a batch of one, twice.
+std::vector<Literal> doubled(const std::vector<Literal>& batch) {
+  std::vector<Literal> result;
+  for (const Literal& tensor : batch) {
+    std::vector<int64_t> shape = tensor.shape();
+    shape[0] *= 2;
+    std::vector<double> values;
+    for (int64_t i = 0; i < 2 * tensor.element_count(); ++i) {
+      values.push_back(tensor.as_double(i % tensor.element_count()));
+    }
+    result.push_back(Literal::from_doubles(tensor.type().element, shape, values));
+  }
+  return result;
+}
+
+/// At batch 1 a dense layer's gradient and its update share a kernel; at batch 2 they do not.
+TEST(Batches, OneSampleIsTheSameSampleTwice) {
+  for (const char* optimizer : {"sgd", "momentum"}) {
+    const std::string model = reference_model("ad");
+    const TrainingLibrary of_one(model, request_for(autoencoder_of(1), optimizer, false), "jit");
+    const TrainingLibrary of_two(model, request_for(autoencoder_of(2), optimizer, false), "jit");
+    Student one(of_one), two(of_two);
+    const Literal start = one.parameters();
+    for (int64_t step = 0; step < 10; ++step) {
+      const std::vector<Literal> sample =
+          batch(autoencoder_of(1), step, ElementType::f32, training_digits());
+      const double loss = one.step(sample);
+      EXPECT_NEAR(two.step(doubled(sample)), loss, 1e-5) << optimizer << ", step " << step;
+    }
+    const double moved = relative_distance(start, one.parameters());
+    EXPECT_GT(moved, 1e-4);
+    EXPECT_LT(relative_distance(two.parameters(), one.parameters()), 1e-4 * moved) << optimizer;
+  }
+}
+
 TEST_P(Forms, TwoThreadsAreTwoAlone) {
   const TrainingLibrary library(reference_model("digits_cnn"),
                                 request_for(network("digits_cnn"), "adam", false), GetParam());
