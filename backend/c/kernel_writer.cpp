@@ -204,6 +204,9 @@ void KernelWriter::statement(const Stmt& stmt) {
       return;
     case StmtKind::alloc:
       return alloc(node, {stmt}, 0);
+    case StmtKind::prefetch:
+      writer_.begin_statement(node.exprs);
+      return writer_.prefetch(node.name, node.exprs[0]);
     case StmtKind::define:
       break;
   }

@@ -116,6 +116,8 @@ void KernelEmitter::emit(const Stmt& stmt) {
       return exprs_.emit_store(stmt->name, stmt->exprs[0], stmt->exprs[1]);
     case StmtKind::alloc:
       return emit_alloc(*stmt);
+    case StmtKind::prefetch:
+      return exprs_.emit_prefetch(stmt->name, stmt->exprs[0]);
     case StmtKind::define:
       break;
   }

@@ -41,7 +41,7 @@ Stmt KernelParser::statement(int nesting) {
   if (nesting > kMaxStatementNesting) in_.fail("statements are nested too deeply");
   static const std::vector<std::string_view> kWords = {
       "block", "let",   "for",   "unrolled", "vectorized", "parallel",
-      "while", "store", "alloc", "define",   "if"};
+      "while", "store", "alloc", "define",   "prefetch",   "if"};
   switch (one_of(kWords)) {
     case 0:
       return make({.kind = StmtKind::block, .body = statements(nesting)});
@@ -68,6 +68,8 @@ Stmt KernelParser::statement(int nesting) {
       return alloc();
     case 9:
       return definition();
+    case 10:
+      return prefetch();
     default:
       return if_branch(nesting);
   }
@@ -116,6 +118,14 @@ Stmt KernelParser::if_branch(int nesting) {
   std::vector<Stmt> branches = {body(nesting)};
   if (in_.accept("else")) branches.push_back(body(nesting));
   return make({.kind = StmtKind::if_branch, .exprs = {holds}, .body = std::move(branches)});
+}
+
+Stmt KernelParser::prefetch() {
+  const std::string name = in_.name();
+  in_.expect("[");
+  const Expr at = expect_type(Type{});
+  in_.expect("]");
+  return make({.kind = StmtKind::prefetch, .name = name, .exprs = {at}});
 }
 
 Stmt KernelParser::store() {

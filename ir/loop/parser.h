@@ -25,6 +25,7 @@ class KernelParser {
   Stmt for_loop(ForKind kind, int nesting);
   Stmt if_branch(int nesting);
   Stmt store();
+  Stmt prefetch();
   Stmt alloc();
   Stmt definition();
   std::vector<Axis> axes();

@@ -30,6 +30,8 @@ class StmtSimplifier {
         return run_store(*s);
       case StmtKind::alloc:
         return alloc(s->name, s->type, expr(s->exprs[0]), s->memory);
+      case StmtKind::prefetch:
+        return prefetch(s->name, expr(s->exprs[0]));
       case StmtKind::define:
         return run_definition(*s->definition);
     }

@@ -44,7 +44,17 @@ struct Definition {
   std::vector<DefinitionOutput> outputs;
 };
 
-enum class StmtKind : uint8_t { block, let, for_loop, while_loop, if_branch, store, alloc, define };
+enum class StmtKind : uint8_t {
+  block,
+  let,
+  for_loop,
+  while_loop,
+  if_branch,
+  store,
+  alloc,
+  define,
+  prefetch
+};
 enum class ForKind : uint8_t { serial, unrolled, vectorized, parallel };
 /// registers: indices are constants once legalised, elements become variables. stack: bounded local
 /// array.
@@ -66,13 +76,14 @@ class Stmt {
 
 struct StmtNode {
   StmtKind kind = StmtKind::block;
-  std::string name;  // let: variable; for: variable; store: buffer; alloc: buffer
+  std::string name;  // let: variable; for: variable; store, prefetch: buffer; alloc: buffer
   ForKind for_kind = ForKind::serial;
   Memory memory = Memory::registers;  // alloc
   Type type;                          // alloc: element type (may be a vector)
   std::vector<Expr> exprs;  // let {value}; for {begin, extent}; while {condition}; if {condition};
                             // store {flat index, value} (contiguous for a vector value and a scalar
-                            // index, scatter for a vector index); alloc {count}
+                            // index, scatter for a vector index); alloc {count}; prefetch {flat
+                            // index}
   std::vector<Stmt> body;   // block: statements; for, while: {body}; if: {then} or {then, else}
   std::shared_ptr<const Definition> definition;  // define
 };
@@ -87,6 +98,9 @@ Stmt if_branch(Expr condition, Stmt then_body, Stmt else_body = {});
 Stmt store(const std::string& buffer, Expr index, Expr value);
 Stmt alloc(const std::string& name, Type element, Expr count, Memory memory);
 Stmt define(Definition definition);
+/// A hint, for machines with caches: this element's line will be read soon. It has no other effect;
+/// the index may lie outside of the buffer.
+Stmt prefetch(const std::string& buffer, Expr index);
 
 enum class AccessMode : uint8_t { read, write, update };
 

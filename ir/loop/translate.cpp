@@ -73,6 +73,8 @@ class KernelTranslator {
       }
       case StmtKind::define:
         return run_definition(*s.definition);
+      case StmtKind::prefetch:
+        return;
     }
   }
 

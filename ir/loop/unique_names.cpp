@@ -32,7 +32,8 @@ class Renamer {
         return run_definition(*s->definition);
       default: {
         StmtNode node = with_exprs(*s);
-        if (s->kind == StmtKind::store) node.name = current(s->name);
+        const bool names_buffer = s->kind == StmtKind::store || s->kind == StmtKind::prefetch;
+        if (names_buffer) node.name = current(s->name);
         for (Stmt& child : node.body) child = run(child);
         return make(std::move(node));
       }

@@ -212,6 +212,10 @@ class Checker {
       case StmtKind::alloc:
         check_type(s, 0, Type{});
         return add_array(s.name, {s.type, nullptr});
+      case StmtKind::prefetch:
+        check_type(s, 0, Type{});
+        if (!arrays_.contains(s.name)) fail(s, "unknown buffer " + s.name);
+        return;
       case StmtKind::define:
         if (!s.definition) fail("a definition is missing");
         return check_definition(*s.definition, s);

@@ -234,6 +234,7 @@ Stmt Expansion::window_updates(const Axis& axis, int64_t step, const Bindings& b
   std::vector<Stmt> body;
   LetCache lets(body, [this](const std::string& base) { return fresh(base); });
   const int64_t taps = *static_extent(axis);
+  fetch_ahead(bindings, reduce, body);
   for (int64_t position = 0; position <= (rows() - 1) * step + taps - 1; ++position) {
     for (int64_t m = 0; m < rows(); ++m) {
       int64_t tap = position - m * step;
@@ -250,6 +251,7 @@ Stmt Expansion::window_updates(const Axis& axis, int64_t step, const Bindings& b
 Stmt Expansion::updates(const Bindings& bindings, const Bindings& reduce) {
   std::vector<Stmt> body;
   LetCache lets(body, [this](const std::string& base) { return fresh(base); });
+  fetch_ahead(bindings, reduce, body);
   for (int64_t m = 0; m < rows(); ++m) {
     Bindings place = at(bindings, m);
     place.insert(reduce.begin(), reduce.end());
@@ -391,6 +393,11 @@ void Expansion::combine_lanes(std::vector<Stmt>& body) {
 
 Expr Expansion::packed_load(const std::string& buffer, loop::Type type, const Bindings& place,
                             int64_t n) const {
+  return loop::load(type.with_lanes(lanes()), schedule_.packed.at(buffer).parameter,
+                    packed_index(buffer, place, n));
+}
+
+Expr Expansion::packed_index(const std::string& buffer, const Bindings& place, int64_t n) const {
   const Packing& packing = schedule_.packed.at(buffer);
   Expr outer = Expr(0);
   for (size_t i = 0; i < packing.outer.size(); ++i) {
@@ -403,14 +410,12 @@ Expr Expansion::packed_load(const std::string& buffer, loop::Type type, const Bi
     k = k * Expr(packing.reduce_extents[i]) + at;
   }
   if (packing.in_panel) {
-    return loop::load(type.with_lanes(lanes()), packing.parameter,
-                      k * Expr(segment_->width()) + Expr(n * lanes()));
+    return k * Expr(segment_->width()) + Expr(n * lanes());
   }
   int64_t steps = packing.reduce_count();
   int64_t offset = packing.outer_count() * steps * segment_->begin;
   Expr block = outer * Expr(segment_->count) + block_;
-  Expr index = Expr(offset) + (block * Expr(steps) + k) * Expr(segment_->width());
-  return loop::load(type.with_lanes(lanes()), packing.parameter, index + Expr(n * lanes()));
+  return Expr(offset) + (block * Expr(steps) + k) * Expr(segment_->width()) + Expr(n * lanes());
 }
 
 }  // namespace backcast

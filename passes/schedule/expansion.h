@@ -46,7 +46,13 @@ class Expansion {
   Bindings at(const Bindings& bindings, int64_t m) const;
   Vectorizer vectorizer(int64_t n) const;
   loop::Stmt tile(const Bindings& bindings);
-  void start(std::vector<loop::Stmt>& body);
+  void start(const Bindings& bindings, std::vector<loop::Stmt>& body);
+
+  // A reduction in blocks
+  bool in_blocks() const { return !schedule_.block_axis.empty(); }
+  loop::Expr waiting(const Bindings& bindings, const Cell& cell) const;
+  void take_up(const Bindings& bindings, std::vector<loop::Stmt>& body);
+  void finish(const Bindings& bindings, std::vector<loop::Stmt>& body);
 
   // The reduction
   void split_guard(const loop::Accumulator& acc);
@@ -71,6 +77,9 @@ class Expansion {
   void update(const Cell& cell, const Vectorizer& base, const Bindings& place, LetCache& lets,
               std::vector<loop::Stmt>& body);
   loop::Expr accumulator(const std::string& name, const Cell& cell) const;
+  loop::Expr packed_index(const std::string& buffer, const Bindings& place, int64_t n) const;
+  void fetch_ahead(const Bindings& bindings, const Bindings& reduce,
+                   std::vector<loop::Stmt>& body) const;
   loop::Expr packed_load(const std::string& buffer, loop::Type type, const Bindings& place,
                          int64_t n) const;
   void combine_lanes(std::vector<loop::Stmt>& body);

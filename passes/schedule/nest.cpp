@@ -46,6 +46,7 @@ std::string NestSchedule::to_string() const {
   for (const TileSegment& s : tile_segments) tile = std::max(tile, s.size);
   if (tile > 0) add(fmt::format("tile {} {}", tile_axis, tile));
   if (!jam_axis.empty()) add("jam " + jam_axis);
+  if (!block_axis.empty()) add(fmt::format("{} of {}", block_axis, blocks));
   for (const std::string& axis : unrolled) add("unroll " + axis);
   if (!lane_axis.empty()) {
     add(fmt::format("lanes {} {}x{}", lane_axis, lanes, chains));
@@ -71,6 +72,7 @@ Expansion::Expansion(const Definition& definition, const Kernel& kernel,
     }
   }
   if (schedule.reduce_order.empty()) reduce_axes_ = definition.reduce_axes;
+  std::erase_if(reduce_axes_, [&](const Axis& axis) { return axis.name == schedule.block_axis; });
 }
 
 std::string Expansion::fresh(const std::string& base) {
@@ -88,7 +90,9 @@ Stmt Expansion::axis_loops(size_t depth, const Bindings& bindings) {
   std::string variable = fresh(name);
   Bindings inner = bindings;
   inner[name] = loop::var(variable);
-  return loop::for_loop(variable, Expr(0), axes_.at(name)->extent, axis_loops(depth + 1, inner));
+  const Expr extent =
+      name == schedule_.block_axis ? Expr(schedule_.blocks) : axes_.at(name)->extent;
+  return loop::for_loop(variable, Expr(0), extent, axis_loops(depth + 1, inner));
 }
 
 Stmt Expansion::vector_loops(size_t depth, const Bindings& bindings) {
@@ -174,7 +178,7 @@ Stmt Expansion::tile(const Bindings& bindings) {
     write_transposed(bindings, body);
     return loop::block(body);
   }
-  start(body);
+  start(bindings, body);
   if (!definition_.accumulators.empty()) {
     body.push_back(reduce_loops(0, bindings, {}));
     if (lanes_reduce()) {
@@ -183,14 +187,19 @@ Stmt Expansion::tile(const Bindings& bindings) {
       combine_chains(body);
     }
   }
-  write_outputs(bindings, body);
+  if (in_blocks()) {
+    finish(bindings, body);
+  } else {
+    write_outputs(bindings, body);
+  }
   return loop::block(body);
 }
 
 /// Registers for the accumulators, holding the starting values.
-void Expansion::start(std::vector<Stmt>& body) {
+void Expansion::start(const Bindings& bindings, std::vector<Stmt>& body) {
   registers_.clear();
   tails_.clear();
+  if (in_blocks()) return take_up(bindings, body);
   const auto allocate = [&](const Accumulator& acc, int32_t width, int64_t count) {
     std::string name = fresh(acc.name);
     body.push_back(
@@ -203,6 +212,59 @@ void Expansion::start(std::vector<Stmt>& body) {
     registers_.push_back(allocate(acc, register_lanes(), registers()));
     if (schedule_.has_tail) tails_.push_back(allocate(acc, 1, rows() * vectors()));
   }
+}
+
+// ---- a reduction in blocks ----------------------------------------------------------------------
+
+/// Where a cell's running total waits between two blocks.
+Expr Expansion::waiting(const Bindings& bindings, const Cell& cell) const {
+  Expr row = Expr(0);
+  int64_t rows = 1;
+  for (size_t i = 2; i < schedule_.order.size(); ++i) {
+    const std::string& name = schedule_.order[i];
+    const int64_t extent = *static_extent(*axes_.at(name));
+    const bool tiled = name == schedule_.tile_axis;
+    row = row * Expr(extent) + (tiled ? tile_base_ + Expr(cell.m) : bindings.at(name));
+    rows *= extent;
+  }
+  const int64_t width = segment_->width();
+  return Expr(segment_->begin * rows) + (block_ * Expr(rows) + row) * Expr(width) +
+         Expr(cell.n * lanes());
+}
+
+/// Registers for the accumulators, holding what the block before left.
+void Expansion::take_up(const Bindings& bindings, std::vector<Stmt>& body) {
+  const Accumulator& acc = definition_.accumulators[0];
+  const loop::Type type = acc.type.with_lanes(lanes());
+  registers_ = {fresh(acc.name)};
+  body.push_back(loop::alloc(registers_[0], type, Expr(registers()), loop::Memory::registers));
+  std::vector<Stmt> first, later;
+  for (int64_t m = 0; m < rows(); ++m) {
+    for (int64_t n = 0; n < vectors(); ++n) {
+      const Cell cell{m, n};
+      const Expr init = lanes() > 1 ? loop::broadcast(acc.init, lanes()) : acc.init;
+      first.push_back(loop::store(registers_[0], slot(cell), init));
+      later.push_back(loop::store(registers_[0], slot(cell),
+                                  loop::load(type, schedule_.totals, waiting(bindings, cell))));
+    }
+  }
+  const Expr is_first = loop::binary(loop::Op::eq, bindings.at(schedule_.block_axis), Expr(0));
+  body.push_back(loop::if_branch(is_first, loop::block(first), loop::block(later)));
+}
+
+void Expansion::finish(const Bindings& bindings, std::vector<Stmt>& body) {
+  std::vector<Stmt> last, earlier;
+  write_outputs(bindings, last);
+  for (int64_t m = 0; m < rows(); ++m) {
+    for (int64_t n = 0; n < vectors(); ++n) {
+      const Cell cell{m, n};
+      earlier.push_back(loop::store(schedule_.totals, waiting(bindings, cell),
+                                    accumulator(definition_.accumulators[0].name, cell)));
+    }
+  }
+  const Expr is_last =
+      loop::binary(loop::Op::eq, bindings.at(schedule_.block_axis), Expr(schedule_.blocks - 1));
+  body.push_back(loop::if_branch(is_last, loop::block(last), loop::block(earlier)));
 }
 
 // ---- the epilogue -------------------------------------------------------------------------------

@@ -69,13 +69,20 @@ struct NestSchedule {
   // all are combined is fixed. The vector axis, of single lanes, gives the tile its columns.
   std::string lane_axis;  // may be empty
   int32_t lanes = 1;
-  int64_t chains =
-      1;  // without lanes: registers that the unrolled steps of a reduction take in turn
+  // Without lanes: registers that the unrolled steps of a reduction take in turn.
+  int64_t chains = 1;
   bool has_tail = false;
   bool row_epilogue = false;  // the columns of a tile end in one register
   // The rows of a tile leave its registers first and end in a loop: an epilogue that needs
   // registers of its own.
   bool rolled_epilogue = false;
+  // A reduction axis whose loop stands right inside the vector axis' (it is in `order`): the tiles
+  // all take its step before the next one begins, and their running totals wait in a buffer that
+  // holds the vector axis' blocks one after another.
+  std::string block_axis;  // may be empty
+  int64_t blocks = 1;      // its extent
+  std::string totals;      // the buffer's parameter
+  std::string fetched;     // a packed constant whose next panel is fetched ahead; may be empty
   // What is contiguous along the tile axis, not along the vector axis, is turned in registers.
   std::string transposed_axis;            // the tile axis or empty
   std::map<std::string, Packing> packed;  // by buffer parameter

@@ -11,9 +11,11 @@
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/choose.h"
+#include "passes/schedule/fetch_ahead.h"
 #include "passes/schedule/follow_reads.h"
 #include "passes/schedule/panel.h"
 #include "passes/schedule/partition.h"
+#include "passes/schedule/reduction_blocks.h"
 #include "passes/schedule/stage.h"
 #include "passes/schedule/vector_loops.h"
 
@@ -31,8 +33,12 @@ using loop::StmtKind;
 
 class Scheduling {
  public:
-  Scheduling(const Program& program, const TargetInfo& target)
-      : target_(target), result_(program) {}
+  Scheduling(const Program& program, const TargetInfo& target) : target_(target), result_(program) {
+    for (const Buffer& buffer : program.buffers) {
+      if (buffer.kind != loop::BufferClass::constant || buffer.view_of >= 0) continue;
+      constant_bytes_ += static_cast<int64_t>(buffer.value.bytes().size());
+    }
+  }
 
   Program run() {
     for (loop::EntryPoint& entry : result_.entries) schedule_steps(entry.steps);
@@ -312,7 +318,24 @@ class Scheduling {
   /// `alone`: nothing else in the kernel reads its buffers.
   Stmt expand_one(const Definition& definition, Kernel& kernel, Step& step, bool alone) {
     NestSchedule chosen = choose(definition, kernel, step);
+    if (alone) {
+      if (const auto cut = cut_reduction(definition, chosen, target_)) {
+        const std::string totals = fresh_parameter(kernel, "sum");
+        NestSchedule in_blocks = choose(cut->definition, kernel, step);
+        if (order_blocks(in_blocks, *cut, totals)) {
+          const loop::Scalar scalar = definition.accumulators[0].type.scalar;
+          add_panel(totals, scalar, {Dim(cut->totals)}, kernel, step);
+          return expand_nest(cut->definition, in_blocks, kernel, step, alone);
+        }
+      }
+    }
     pack_in_panels(chosen, definition);
+    return expand_nest(definition, chosen, kernel, step, alone);
+  }
+
+  Stmt expand_nest(const Definition& definition, NestSchedule chosen, Kernel& kernel, Step& step,
+                   bool alone) {
+    chosen.fetched = constant_to_fetch(definition, chosen, constant_bytes_, target_);
     for (auto& [param, packing] : chosen.packed) {
       if (packing.at_run_time || !alone) packing.parameter = fresh_parameter(kernel, param);
     }
@@ -415,6 +438,7 @@ class Scheduling {
 
   const TargetInfo& target_;
   Program result_;
+  int64_t constant_bytes_ = 0;
   bool among_statements_ = false;  // what stands there can have no kernel run before it
   std::vector<Step> before_;       // rearrange what the step under way reads
   std::map<uint64_t, std::vector<BufferId>> packed_;  // constants by hash
