@@ -18,12 +18,9 @@ namespace {
 
 // Products wait in registers until an instruction stands between each and its addition.
 constexpr int64_t kWaitingProducts = 4;
-// Instructions that multiply and accumulate per iteration of an inner loop; more where vectors are
-// short, since such cores start few instructions per cycle and those of the loop are in the way.
-constexpr int64_t kBody = 16, kBodyShort = 48, kBodySeparate = 64;
-// The same where each element of a streamed operand is used once: memory is the bound, and longer
-// bodies wait less between requests.
-constexpr int64_t kBodyStreaming = 32;
+// Multiply-accumulates per iteration of an inner loop: its counters take the units that vectors
+// need, and longer bodies wait less between requests to memory.
+constexpr int64_t kBody = 64;
 
 }  // namespace
 
@@ -199,11 +196,7 @@ void Chooser::choose_sizes() {
   if (!schedule_.vector_axis.empty()) schedule_.vector_segments = vector_segments(best_vectors);
   if (!schedule_.tile_axis.empty()) schedule_.tile_segments = tile_segments(best_tile);
   int64_t body = best_tile * best_vectors * steps;
-  int64_t aim = multiplies_separately()      ? kBodySeparate
-                : target_.vector_bits == 128 ? kBodyShort
-                : best_tile == 1             ? kBodyStreaming
-                                             : kBody;
-  if (steps == 1) schedule_.reduce_unroll = std::clamp<int64_t>(aim / body, 1, 4);
+  if (steps == 1) schedule_.reduce_unroll = std::clamp<int64_t>(kBody / body, 1, 4);
   schedule_.chains = free_chains(best_tile * schedule_.jam * best_vectors);
   schedule_.rolled_epilogue = needs_rolled_epilogue();
 }
