@@ -45,6 +45,12 @@ bool Chooser::overlaps_windows() const {
                      [&](const Axis& taps) { return may_share_window(taps); });
 }
 
+/// Loads are vector instructions of their own, and the next one is under way while one is used;
+/// others multiply straight from memory.
+bool Chooser::loads_apart() const {
+  return target_.vector_bits > 0 && target_.architecture != Architecture::x86_64;
+}
+
 /// Cycles of one reduction step of a tile (of `chains` steps in chains of their own); a huge figure
 /// when it does not fit the registers.
 double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const {
@@ -61,7 +67,7 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     loads += rows * (with_vector ? vectors : 1) * jam;
     // A scalar that one row alone uses needs a register for an instruction only.
     bool kept = with_vector && !with_tile && (tile > 1 || !multiplies_separately());
-    held += kept ? vectors * jam * window_taps_ : 1;
+    held += kept ? vectors * jam * window_taps_ : loads_apart() ? 2 : 1;
     if (with_vector && with_tile && window_taps_ == 1 && overlaps_windows()) held += tile * vectors;
   }
   bool fused = target_.has_fma && target_.prefers_fma;
@@ -76,8 +82,9 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
   double memory = static_cast<double>(loads * chains) / static_cast<double>(2 * window_taps_);
   double units = static_cast<double>(accumulators) / target_.fma_units * (fused ? 1 : 2);
   // The loop and what does not overlap perfectly: felt by small tiles.
-  constexpr double kSlack = 0.6;
-  return std::max({units, memory, static_cast<double>(target_.fma_latency)}) + kSlack;
+  constexpr double kSlack = 0.6, kIssue = 0.25;
+  const double issue = loads_apart() ? kIssue * 2 * memory : 0;
+  return std::max({units, memory, static_cast<double>(target_.fma_latency)}) + kSlack + issue;
 }
 
 std::vector<VectorSegment> Chooser::vector_segments(int64_t vectors) const {

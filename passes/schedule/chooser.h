@@ -76,6 +76,7 @@ class Chooser {
   int registers() const;
   bool multiplies_separately() const;
   bool overlaps_windows() const;
+  bool loads_apart() const;
   double step_cycles(int64_t tile, int64_t vectors, int64_t chains = 1) const;
   std::vector<VectorSegment> vector_segments(int64_t vectors) const;
   std::vector<VectorSegment> column_segments(int64_t columns) const;
