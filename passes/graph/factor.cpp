@@ -1,13 +1,12 @@
 #include "passes/graph/factor.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <vector>
 
 #include "ir/graph/builder.h"
 #include "ir/ops/ops.h"
-#include "passes/graph/algebra.h"
+#include "passes/graph/steps_behind.h"
 
 namespace backcast {
 namespace {
@@ -37,14 +36,13 @@ std::optional<double> splat_of(const Builder& b, ValueId id) {
 class Factoring {
  public:
   Factoring(const Module& module, const Function& from)
-      : from_(from), rewriter_(module, from), b_(rewriter_.builder()) {
+      : from_(from),
+        rewriter_(module, from),
+        b_(rewriter_.builder()),
+        steps_behind_(steps_behind(from)) {
     uses_.assign(from.nodes.size(), 0);
-    rounds_.assign(from.nodes.size(), 0);
     for (const Node& node : from.nodes) {
-      for (ValueId operand : node.operands) {
-        ++uses_[static_cast<size_t>(operand.index)];
-        if (sees_rounding(node)) rounds_[static_cast<size_t>(operand.index)] = 1;
-      }
+      for (ValueId operand : node.operands) ++uses_[static_cast<size_t>(operand.index)];
     }
   }
 
@@ -55,7 +53,8 @@ class Factoring {
       b_.set_loc(node.loc);
       std::optional<ValueId> better;
       if (is_float_tensor(node.type) && node.op == &ops::add) better = collect(node);
-      if (is_float_tensor(node.type) && node.op == &ops::div && !rounds_[static_cast<size_t>(i)]) {
+      if (is_float_tensor(node.type) && node.op == &ops::div &&
+          !steps_behind_[static_cast<size_t>(i)]) {
         better = multiply(node);
       }
       if (is_float_tensor(node.type) && node.op == &ops::reduce) better = split_sum(node);
@@ -71,14 +70,6 @@ class Factoring {
  private:
   static bool is_float_tensor(const Type& type) {
     return type.is_tensor() && is_float(type.tensor().element);
-  }
-
-  /// A step of the operand shows in the result: a quotient that should be whole must stay so.
-  static bool sees_rounding(const Node& node) {
-    static constexpr const OpDef* kSmooth[] = {
-        &ops::add, &ops::sub,  &ops::mul,    &ops::div,         &ops::neg,  &ops::exp,
-        &ops::erf, &ops::tanh, &ops::reduce, &ops::dot_general, &ops::conv, &ops::broadcast};
-    return std::find(std::begin(kSmooth), std::end(kSmooth), node.op) == std::end(kSmooth);
   }
 
   ValueId now(ValueId old) const { return rewriter_[old]; }
@@ -180,11 +171,6 @@ class Factoring {
   std::optional<ValueId> multiply(const Node& node) {
     const ValueId divisor = now(node.operands[1]);
     const TensorType type = node.type.tensor();
-    if (const std::optional<double> c = splat_of(b_, divisor)) {
-      const double inverse = type.element == ElementType::f64 ? 1 / *c : static_cast<float>(1 / *c);
-      if (!std::isnormal(*c) || !std::isnormal(inverse)) return std::nullopt;
-      return b_.emit(ops::mul, {now(node.operands[0]), splat(1 / *c, type)});
-    }
     // A divisor that many elements share is inverted once.
     const Node wide = b_.node(divisor);
     if (wide.op != &ops::broadcast) return std::nullopt;
@@ -264,7 +250,7 @@ class Factoring {
   Rewriter rewriter_;
   Builder& b_;
   std::vector<int64_t> uses_;
-  std::vector<char> rounds_;  // an operand of something that is not smooth
+  const std::vector<char> steps_behind_;
 };
 
 }  // namespace
