@@ -15,8 +15,9 @@ using loop::Stmt;
 namespace {
 
 constexpr int64_t kLineBytes = 64;
-// Where so many rows share a panel, waiting for it is nothing beside computing.
-constexpr int64_t kManyRows = 1024;
+// Where so many rows share a panel, waiting for it is nothing beside computing; where one reads it,
+// nothing but waiting is left, and the machine sees what is read in order.
+constexpr int64_t kFewRows = 2, kManyRows = 1024;
 
 bool chooses_panel(const NestSchedule& schedule, const Packing& packing, const std::string& axis) {
   return axis == schedule.vector_axis || axis == schedule.block_axis ||
@@ -40,7 +41,7 @@ std::string constant_to_fetch(const loop::Definition& definition, const NestSche
     const int64_t extent = static_extent(axis).value_or(kManyRows);
     rows = extent >= kManyRows ? kManyRows : std::min(rows * extent, kManyRows);
   }
-  return packing.at_run_time || rows == 0 || rows >= kManyRows ? "" : name;
+  return packing.at_run_time || rows < kFewRows || rows >= kManyRows ? "" : name;
 }
 
 /// The next panel's share of this step of this tile. Behind the last panel lie the constants of the
