@@ -120,7 +120,8 @@ std::optional<ReductionBlocks> cut_reduction(const Definition& definition,
   const int64_t bytes = byte_size(loop::element_of(definition.accumulators[0].type.scalar));
   const int64_t constant = packed_count(schedule, schedule.packed.begin()->first) * bytes;
   const int64_t panel = steps * width * bytes, fits = target.l1_bytes / 2;
-  if (panel * 4 <= target.l1_bytes * 3 || constant * 2 <= target.l2_bytes) return std::nullopt;
+  if (target.l2_bytes == 0 || constant * 2 <= target.l2_bytes) return std::nullopt;
+  if (panel * 4 <= target.l1_bytes * 3) return std::nullopt;
   if (totals * bytes > kMostTotalBytes) return std::nullopt;
   const Axis* axis = longest_axis(definition, schedule);
   if (axis == nullptr) return std::nullopt;
