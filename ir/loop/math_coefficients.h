@@ -21,7 +21,7 @@ inline constexpr double kAsin32[] = {0x1.5555ca0000000p-3, 0x1.3301620000000p-4,
 // (sinh x - x) / x^3 over x^2, |x| <= 1
 inline constexpr double kSinh32[] = {0x1.5555560000000p-3, 0x1.1110e20000000p-7, 0x1.a021560000000p-13, 0x1.75a6f60000000p-19};
 // log(erfc(x))/x + 1, 0 <= x <= 3.95
-inline constexpr double kErf32[] = {-0x1.06eba80000000p-3, -0x1.45f3000000000p-1, -0x1.a4f8c20000000p-4, 0x1.39b7980000000p-6, 0x1.63b3440000000p-13, -0x1.b74ca80000000p-10, 0x1.4e327c0000000p-11, -0x1.f29ea80000000p-14, 0x1.3b13b60000000p-17};
+inline constexpr double kErf32[] = {-0x1.06eba80000000p-3, -0x1.45f30a0000000p-1, -0x1.a4f34e0000000p-4, 0x1.393a720000000p-6, 0x1.063f2c0000000p-12, -0x1.d5f3520000000p-10, 0x1.80bc7a0000000p-11, -0x1.5782fc0000000p-13, 0x1.55a4220000000p-16, -0x1.2400c00000000p-20};
 // ln 2, high part short and the rest
 inline constexpr double kLn232[] = {0x1.62e0000000000p-1, 0x1.0bfbe80000000p-15};
 // 1 / ln 2, nearest and the rest

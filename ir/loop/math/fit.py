@@ -163,7 +163,7 @@ print("""// Coefficients of the math library. Written by ir/loop/math/fit.py; do
 // clang-format off
 namespace backcast::loop {
 """)
-fit_all("32", 24, dict(exp=5, log=3, pow=3, sin=3, cos=3, atan=5, asin=5, sinh=4, erf=9,
+fit_all("32", 24, dict(exp=5, log=3, pow=3, sin=3, cos=3, atan=5, asin=5, sinh=4, erf=10,
                        erf_end="3.95"))
 constants("32", 24, -14, 8, 6)
 print()
