@@ -322,8 +322,9 @@ Text FunctionWriter::load_text(const ExprNode& node) {
 /// lie behind the buffer, where a pointer must not.
 void FunctionWriter::prefetch(const std::string& buffer, const Expr& index) {
   const Place& from = place(buffer);
-  line(fmt::format("__builtin_prefetch((const void *)((uintptr_t){} + {} * (uintptr_t)({})), 0, 2);",
-                   from.name, prelude_.bits(from.element.scalar) / 8, expr(index).at(kSum)));
+  line(
+      fmt::format("__builtin_prefetch((const void *)((uintptr_t){} + {} * (uintptr_t)({})), 0, 2);",
+                  from.name, prelude_.bits(from.element.scalar) / 8, expr(index).at(kSum)));
 }
 
 void FunctionWriter::store(const std::string& buffer, const Expr& index, const Expr& value) {

@@ -53,7 +53,8 @@ def measure(program, name, model, options):
             **{key: facts[side.name][key] for key in
                ("version", "prepared_seconds", "resident_bytes", "variant")
                if key in facts[side.name]}}
-    return {"model": model.name, "options": flags, "macs": library.macs, "peak_gmacs": quantiles(peak),
+    return {"model": model.name, "options": flags, "macs": library.macs,
+            "peak_gmacs": quantiles(peak),
             "disturbed": done["disturbed"], "sides": rows,
             "absent": {side.name: side.absent or "failed while it was measured"
                        for side in sides if side.name not in times and side.name != "peak"},

@@ -172,8 +172,8 @@ Stmt rename_buffers(const Stmt& stmt, const std::map<std::string, std::string>& 
       for (DefinitionOutput& out : definition.outputs) out.buffer = renamed(out.buffer);
       return define(std::move(definition));
     }
-    const bool names_buffer = s->kind == StmtKind::store || s->kind == StmtKind::alloc ||
-                              s->kind == StmtKind::prefetch;
+    const bool names_buffer =
+        s->kind == StmtKind::store || s->kind == StmtKind::alloc || s->kind == StmtKind::prefetch;
     if (!names_buffer || !names.contains(s->name)) return s;
     node.name = renamed(s->name);
     return Stmt(std::make_shared<const StmtNode>(std::move(node)));

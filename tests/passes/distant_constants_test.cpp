@@ -25,10 +25,10 @@ struct Conv {
 };
 
 const Conv kConvs[] = {
-    {1, 7, 7, 32, 40, 3, 1, true},    {1, 14, 14, 48, 17, 3, 2, true},
-    {2, 9, 13, 320, 33, 1, 1, true},  {1, 17, 19, 128, 16, 3, 1, true},
-    {1, 8, 8, 31, 24, 3, 1, false},   {3, 5, 3, 1, 7, 3, 1, false},
-    {1, 1, 1, 256, 64, 1, 1, false},  {1, 4, 4, 1, 1, 1, 1, false},
+    {1, 7, 7, 32, 40, 3, 1, true},   {1, 14, 14, 48, 17, 3, 2, true},
+    {2, 9, 13, 320, 33, 1, 1, true}, {1, 17, 19, 128, 16, 3, 1, true},
+    {1, 8, 8, 31, 24, 3, 1, false},  {3, 5, 3, 1, 7, 3, 1, false},
+    {1, 1, 1, 256, 64, 1, 1, false}, {1, 4, 4, 1, 1, 1, 1, false},
     {0, 7, 7, 64, 16, 3, 1, false},
 };
 
@@ -45,8 +45,8 @@ std::string numbers(int64_t count, std::mt19937& random) {
 Module module_of(const Conv& c, const std::string& type) {
   const int64_t pad = c.kernel / 2;
   const auto extent = [&](int64_t in) { return (in + 2 * pad - c.kernel) / c.stride + 1; };
-  const std::string out = fmt::format("{}[{},{},{},{}]", type, c.batch, extent(c.rows),
-                                      extent(c.columns), c.features);
+  const std::string out =
+      fmt::format("{}[{},{},{},{}]", type, c.batch, extent(c.rows), extent(c.columns), c.features);
   std::mt19937 random(7);
   return parse_module(fmt::format(
       R"(
@@ -102,8 +102,7 @@ TEST_P(DistantConstants, ExactInDouble) {
   for (const char* target : {"x86-64-v3", "x86-64-v4"}) {
     PipelineOptions options;
     options.round_trip = true;
-    const PipelineResult result =
-        run_pipeline(module, small_caches(*find_target(target)), options);
+    const PipelineResult result = run_pipeline(module, small_caches(*find_target(target)), options);
     const std::string text = loop::print(result.program);
     EXPECT_EQ(text.find("_block in 0 ..") != std::string::npos, GetParam().in_blocks) << target;
     if (GetParam().in_blocks) {
@@ -139,8 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Convolutions, DistantConstants, testing::ValuesIn(kConv
 
 TEST(NearConstants, StayAsTheyAre) {
   const Module module = module_of(kConvs[0], "f32");
-  const std::string text =
-      loop::print(run_pipeline(module, *find_target("x86-64-v4"), {}).program);
+  const std::string text = loop::print(run_pipeline(module, *find_target("x86-64-v4"), {}).program);
   EXPECT_EQ(text.find("prefetch "), std::string::npos);
   EXPECT_EQ(text.find("_block in 0 .."), std::string::npos);
 }
