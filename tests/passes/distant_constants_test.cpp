@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <random>
 
-#include "ir/graph/evaluator.h"
 #include "ir/graph/text.h"
 #include "ir/loop/interpreter.h"
 #include "ir/loop/text.h"
-#include "tests/onnx/case_runner.h"
+#include "tests/passes/random_convolution.h"
 
 namespace backcast {
 namespace {
@@ -32,15 +30,6 @@ const Conv kConvs[] = {
     {0, 7, 7, 64, 16, 3, 1, false},
 };
 
-std::string numbers(int64_t count, std::mt19937& random) {
-  std::uniform_real_distribution<double> real(-1, 1);
-  std::string text;
-  for (int64_t i = 0; i < count; ++i) {
-    text += fmt::format("{}{}", i ? "," : "", static_cast<float>(real(random)));
-  }
-  return text;
-}
-
 /// relu(conv(x, w) + r), channels last.
 Module module_of(const Conv& c, const std::string& type) {
   const int64_t pad = c.kernel / 2;
@@ -58,23 +47,7 @@ func @main(%x: {0}[{1},{2},{3},{4}], %r: {5}) -> {5} {{
   return %y
 }})",
       type, c.batch, c.rows, c.columns, c.channels, out, c.features, c.kernel,
-      numbers(c.features * c.channels * c.kernel * c.kernel, random), c.stride, pad));
-}
-
-std::vector<Literal> inputs_of(const Module& module) {
-  std::mt19937 random(11);
-  std::uniform_real_distribution<double> real(-1, 1);
-  std::vector<Literal> inputs;
-  const Function& main = module.function("main");
-  for (const ValueId id : main.params) {
-    const TensorType& type = main.type(id).tensor();
-    std::vector<int64_t> shape;
-    for (const Dim& dim : type.shape) shape.push_back(dim.constant());
-    std::vector<double> values(static_cast<size_t>(type.element_count().constant()));
-    for (double& value : values) value = real(random);
-    inputs.push_back(Literal::from_doubles(type.element, shape, values));
-  }
-  return inputs;
+      random_numbers(c.features * c.channels * c.kernel * c.kernel, random), c.stride, pad));
 }
 
 TargetInfo small_caches(TargetInfo target) {
@@ -83,21 +56,11 @@ TargetInfo small_caches(TargetInfo target) {
   return target;
 }
 
-double error_of(const Literal& actual, const Literal& expected) {
-  EXPECT_EQ(actual.shape(), expected.shape());
-  double worst = 0, largest = 1e-30;
-  for (int64_t i = 0; i < expected.element_count(); ++i) {
-    largest = std::max(largest, std::fabs(expected.as_double(i)));
-    worst = std::max(worst, std::fabs(actual.as_double(i) - expected.as_double(i)));
-  }
-  return worst / largest;
-}
-
 class DistantConstants : public testing::TestWithParam<Conv> {};
 
 TEST_P(DistantConstants, ExactInDouble) {
   const Module module = module_of(GetParam(), "f64");
-  const std::vector<Literal> inputs = inputs_of(module);
+  const std::vector<Literal> inputs = random_inputs(module);
   const Literal expected = evaluate_main(module, inputs).front();
   for (const char* target : {"x86-64-v3", "x86-64-v4"}) {
     PipelineOptions options;
@@ -114,23 +77,8 @@ TEST_P(DistantConstants, ExactInDouble) {
 }
 
 TEST_P(DistantConstants, CompiledToTheBit) {
-  const Module module = module_of(GetParam(), "f32");
-  NodeCase one;
-  one.name = "conv";
-  const std::vector<Literal> inputs = inputs_of(module);
-  one.sets.push_back({"set", inputs, evaluate_main(module, inputs)});
-  one.model.model_file = one.name;
-  one.model.target = small_caches(resolve_target("native"));
-  PipelineOptions options;
-  options.name = one.name;
-  one.model.result = run_pipeline(module, one.model.target, options);
-  one.model.abi = abi_of(one.model.result.program);
-  const auto c_results = run_c_batch({&one});
-  const CaseResult llvm = run_llvm(one, one.sets[0]);
-  ASSERT_EQ(llvm.error, "");
-  ASSERT_EQ(c_results[0][0].error, "");
-  EXPECT_LT(error_of(llvm.outputs[0], one.sets[0].outputs[0]), 5e-6);
-  EXPECT_EQ(llvm.outputs[0], c_results[0][0].outputs[0]);
+  const TargetInfo target = small_caches(resolve_target("native"));
+  expect_close_and_equal(compiled_case(module_of(GetParam(), "f32"), "conv", target, {}), 5e-6);
 }
 
 INSTANTIATE_TEST_SUITE_P(Convolutions, DistantConstants, testing::ValuesIn(kConvs),

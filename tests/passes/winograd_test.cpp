@@ -4,14 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <random>
 
-#include "ir/graph/evaluator.h"
 #include "ir/graph/text.h"
 #include "ir/loop/interpreter.h"
 #include "ir/loop/text.h"
-#include "tests/onnx/case_runner.h"
+#include "tests/passes/random_convolution.h"
 
 namespace backcast {
 namespace {
@@ -33,15 +31,6 @@ const Conv kConvs[] = {
     {2, 12, 12, 8, 64, {1, 1, 1, 1}}, {1, 7, 7, 31, 24, {0, 1, 2, 0}},
 };
 
-std::string numbers(int64_t count, std::mt19937& random) {
-  std::uniform_real_distribution<double> real(-1, 1);
-  std::string text;
-  for (int64_t i = 0; i < count; ++i) {
-    text += fmt::format("{}{}", i ? "," : "", static_cast<float>(real(random)));
-  }
-  return text;
-}
-
 /// relu(conv(x, w) + r), channels last.
 Module module_of(const Conv& c, const std::string& type, int64_t stride = 1) {
   const int64_t rows = (c.rows + c.pads[0] + c.pads[2] - 3) / stride + 1;
@@ -58,28 +47,8 @@ func @main(%x: {0}[{1},{2},{3},{4}], %r: {5}) -> {5} {{
   return %y
 }})",
       type, c.batch, c.rows, c.columns, c.channels, out, c.features,
-      numbers(c.features * c.channels * 9, random), c.pads[0], c.pads[1], c.pads[2], c.pads[3],
-      stride));
-}
-
-std::vector<Literal> inputs_of(const Module& module) {
-  std::mt19937 random(11);
-  std::uniform_real_distribution<double> real(-1, 1);
-  std::vector<Literal> inputs;
-  const Function& main = module.function("main");
-  for (const ValueId id : main.params) {
-    const TensorType& type = main.type(id).tensor();
-    std::vector<int64_t> shape;
-    int64_t count = 1;
-    for (const Dim& dim : type.shape) {
-      shape.push_back(dim.constant());
-      count *= dim.constant();
-    }
-    std::vector<double> values;
-    for (int64_t i = 0; i < count; ++i) values.push_back(real(random));
-    inputs.push_back(Literal::from_doubles(type.element, shape, values));
-  }
-  return inputs;
+      random_numbers(c.features * c.channels * 9, random), c.pads[0], c.pads[1], c.pads[2],
+      c.pads[3], stride));
 }
 
 PipelineResult compile(const Module& module, const TargetInfo& target, WinogradMode mode,
@@ -91,22 +60,11 @@ PipelineResult compile(const Module& module, const TargetInfo& target, WinogradM
   return run_pipeline(module, target, options);
 }
 
-/// Relative to the largest expected element.
-double error_of(const Literal& actual, const Literal& expected) {
-  EXPECT_EQ(actual.shape(), expected.shape());
-  double worst = 0, largest = 1e-30;
-  for (int64_t i = 0; i < expected.element_count(); ++i) {
-    largest = std::max(largest, std::fabs(expected.as_double(i)));
-    worst = std::max(worst, std::fabs(actual.as_double(i) - expected.as_double(i)));
-  }
-  return worst / largest;
-}
-
 class Shapes : public testing::TestWithParam<Conv> {};
 
 TEST_P(Shapes, ExactInDouble) {
   const Module module = module_of(GetParam(), "f64");
-  const std::vector<Literal> inputs = inputs_of(module);
+  const std::vector<Literal> inputs = random_inputs(module);
   const Literal expected = evaluate_main(module, inputs).front();
   for (const char* target : {"x86-64-v3", "x86-64-v4", "cortex-m4"}) {
     for (const WinogradMode mode : {WinogradMode::f2, WinogradMode::f4}) {
@@ -123,29 +81,12 @@ TEST_P(Shapes, ExactInDouble) {
 
 TEST_P(Shapes, CompiledWithinTheBoundAndToTheBit) {
   const Module module = module_of(GetParam(), "f32");
-  std::vector<NodeCase> cases;
   for (const WinogradMode mode : {WinogradMode::f2, WinogradMode::f4}) {
-    NodeCase one;
-    one.name = fmt::format("conv{}", cases.size());
-    const std::vector<Literal> inputs = inputs_of(module);
-    one.sets.push_back({"set", inputs, evaluate_main(module, inputs)});
-    one.model.model_file = one.name;
-    one.model.target = resolve_target("native");
     PipelineOptions options;
-    options.name = one.name;
     options.passes.winograd = mode;
-    one.model.result = run_pipeline(module, one.model.target, options);
-    one.model.abi = abi_of(one.model.result.program);
+    const NodeCase one = compiled_case(module, "conv", resolve_target("native"), options);
     EXPECT_GT(one.model.result.notes.winograd_layers.at(0).tile, 0);
-    cases.push_back(std::move(one));
-  }
-  const auto c_results = run_c_batch({&cases[0], &cases[1]});
-  for (size_t i = 0; i < cases.size(); ++i) {
-    const CaseResult llvm = run_llvm(cases[i], cases[i].sets[0]);
-    ASSERT_EQ(llvm.error, "");
-    ASSERT_EQ(c_results[i][0].error, "");
-    EXPECT_LT(error_of(llvm.outputs[0], cases[i].sets[0].outputs[0]), kWinogradBound);
-    EXPECT_EQ(llvm.outputs[0], c_results[i][0].outputs[0]);
+    expect_close_and_equal(one, kWinogradBound);
   }
 }
 

@@ -1,0 +1,82 @@
+// What tests of schedules for convolutions share: random weights and inputs, the judge, and a case
+// compiled for this host.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/graph/evaluator.h"
+#include "tests/onnx/case_runner.h"
+
+namespace backcast {
+
+/// `count` numbers between -1 and 1 as the text of a constant.
+inline std::string random_numbers(int64_t count, std::mt19937& random) {
+  std::uniform_real_distribution<double> real(-1, 1);
+  std::string text;
+  for (int64_t i = 0; i < count; ++i) {
+    text += fmt::format("{}{}", i ? "," : "", static_cast<float>(real(random)));
+  }
+  return text;
+}
+
+/// One value between -1 and 1 per element of each parameter of `main`.
+inline std::vector<Literal> random_inputs(const Module& module) {
+  std::mt19937 random(11);
+  std::uniform_real_distribution<double> real(-1, 1);
+  std::vector<Literal> inputs;
+  const Function& main = module.function("main");
+  for (const ValueId id : main.params) {
+    const TensorType& type = main.type(id).tensor();
+    std::vector<int64_t> shape;
+    for (const Dim& dim : type.shape) shape.push_back(dim.constant());
+    std::vector<double> values(static_cast<size_t>(type.element_count().constant()));
+    for (double& value : values) value = real(random);
+    inputs.push_back(Literal::from_doubles(type.element, shape, values));
+  }
+  return inputs;
+}
+
+/// Relative to the largest expected element.
+inline double error_of(const Literal& actual, const Literal& expected) {
+  EXPECT_EQ(actual.shape(), expected.shape());
+  double worst = 0, largest = 1e-30;
+  for (int64_t i = 0; i < expected.element_count(); ++i) {
+    largest = std::max(largest, std::fabs(expected.as_double(i)));
+    worst = std::max(worst, std::fabs(actual.as_double(i) - expected.as_double(i)));
+  }
+  return worst / largest;
+}
+
+/// The module compiled for `target`, which this host runs, with random inputs and what the
+/// evaluator makes of them.
+inline NodeCase compiled_case(const Module& module, std::string name, TargetInfo target,
+                              PipelineOptions options) {
+  NodeCase one;
+  one.name = options.name = one.model.model_file = std::move(name);
+  const std::vector<Literal> inputs = random_inputs(module);
+  one.sets.push_back({"set", inputs, evaluate_main(module, inputs)});
+  one.model.target = std::move(target);
+  one.model.result = run_pipeline(module, one.model.target, options);
+  one.model.abi = abi_of(one.model.result.program);
+  return one;
+}
+
+/// LLVM's result within `bound` of the evaluator's, and C's the same to the bit.
+inline void expect_close_and_equal(const NodeCase& one, double bound) {
+  const auto from_c = run_c_batch({&one});
+  const CaseResult llvm = run_llvm(one, one.sets[0]);
+  ASSERT_EQ(llvm.error, "");
+  ASSERT_EQ(from_c[0][0].error, "");
+  EXPECT_LT(error_of(llvm.outputs[0], one.sets[0].outputs[0]), bound);
+  EXPECT_EQ(llvm.outputs[0], from_c[0][0].outputs[0]);
+}
+
+}  // namespace backcast
