@@ -41,6 +41,10 @@ bool Chooser::may_share_window(const Axis& taps) const {
   return window_step(definition_, kernel_, schedule_.tile_axis, taps) > 0;
 }
 
+// What the model does not see: borders are cheaper in this form; and a broadcast that serves
+// several vectors is in a register, where compilers keep it for the next tap that reads the same.
+constexpr double kKeptBroadcasts = 1.05;
+
 /// Sums over constants are regrouped here and nowhere else: the packed constant follows the order
 /// of the loops at no cost.
 void Chooser::choose_window() {
@@ -62,7 +66,8 @@ void Chooser::choose_window() {
     schedule_.reduce_order.push_back(taps.name);
     schedule_.unrolled = {taps.name};
     choose_sizes();
-    if (direct_cycles() <= before) return;  // borders, which the model ignores, are cheaper, too
+    const bool keeps = !plain.vector_segments.empty() && plain.vector_segments[0].vectors > 1;
+    if (direct_cycles() <= before * (keeps ? kKeptBroadcasts : 1)) return;
     schedule_ = plain;
     window_taps_ = window_step_ = 1;
   }
