@@ -229,7 +229,10 @@ struct DeviceImage::Impl {
               "harness"};
     }
     if (target.runner == Runner::qemu_user) {
-      std::vector<std::string> command{target.qemu};
+      // Debian has the same emulator twice: qemu-user, and qemu-user-static with this ending.
+      const std::string static_form = target.qemu + "-static";
+      const bool only_static = !program_exists(target.qemu) && program_exists(static_form);
+      std::vector<std::string> command{only_static ? static_form : target.qemu};
       if (!target.qemu_cpu.empty()) {
         command.push_back("-cpu");
         command.push_back(target.qemu_cpu);

@@ -68,7 +68,7 @@ def write_glue(folder, library, source):
               "                           const bc_context *context) {",
               "  static int ready;", "  (void)arena, (void)context;"]
     if loads:
-        weights = next(folder.glob("*.bin"))
+        weights = next(folder.glob("*.bin"), "")  # none where all constants stand in the C
         lines += [f'  if (!ready && !model_load("{weights}")) return 1;']
     lines += ["  ready = 1;", f"  model({', '.join(arguments)});", "  return ready ? BC_OK : 1;",
               "}", ""]
