@@ -12,10 +12,14 @@ const Literal* constant_of(const Builder& b, ValueId id) {
   return node.op == &ops::constant ? &node.attrs.as<ConstantAttrs>().value : nullptr;
 }
 
+const Literal* spread_constant_of(const Builder& b, ValueId id) {
+  const Node& node = b.node(id);
+  return constant_of(b, node.op == &ops::broadcast ? node.operands[0] : id);
+}
+
 bool is_splat(const Builder& b, ValueId id, double value) {
-  const Node* node = &b.node(id);
-  if (node->op == &ops::broadcast) node = &b.node(node->operands[0]);
-  return node->op == &ops::constant && node->attrs.as<ConstantAttrs>().value.is_splat(value);
+  const Literal* constant = spread_constant_of(b, id);
+  return constant != nullptr && constant->is_splat(value);
 }
 
 namespace {

@@ -21,8 +21,10 @@ struct AlgebraicRule {
 
 std::span<const AlgebraicRule> algebraic_rules();
 
-/// The constant behind a value, also through a broadcast of one element; null otherwise.
+/// The value of a constant; null for anything else.
 const Literal* constant_of(const Builder& b, ValueId id);
+/// The same, or that of the constant which a value is a broadcast of.
+const Literal* spread_constant_of(const Builder& b, ValueId id);
 /// Every element of the value is known to be `value`.
 bool is_splat(const Builder& b, ValueId id, double value);
 

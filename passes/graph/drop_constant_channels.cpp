@@ -430,8 +430,4 @@ Module drop_constant_channels(const Module& module, const InputBounds& inputs,
   return result;
 }
 
-Module drop_constant_channels(const Module& module) {
-  return drop_constant_channels(module, InputBounds{});
-}
-
 }  // namespace backcast

@@ -25,7 +25,5 @@ struct DroppedChannels {
 /// and remainders of remainders do.
 Module drop_constant_channels(const Module& module, const InputBounds& inputs,
                               DroppedChannels* dropped = nullptr, int64_t vector_bits = 0);
-/// The same for the default range.
-Module drop_constant_channels(const Module& module);
 
 }  // namespace backcast

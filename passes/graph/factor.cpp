@@ -6,6 +6,7 @@
 
 #include "ir/graph/builder.h"
 #include "ir/ops/ops.h"
+#include "passes/graph/algebra.h"
 #include "passes/graph/steps_behind.h"
 
 namespace backcast {
@@ -23,14 +24,12 @@ struct Product {
   std::vector<ValueId> over, under;
 };
 
-/// The only element of a constant, also through a broadcast.
+/// The only value in a constant, also through a broadcast.
 std::optional<double> splat_of(const Builder& b, ValueId id) {
-  const Node* node = &b.node(id);
-  if (node->op == &ops::broadcast) node = &b.node(node->operands[0]);
-  if (node->op != &ops::constant) return std::nullopt;
-  const Literal& value = node->attrs.as<ConstantAttrs>().value;
-  if (value.element_count() < 1 || !value.is_splat(value.as_double(0))) return std::nullopt;
-  return value.as_double(0);
+  const Literal* constant = spread_constant_of(b, id);
+  if (!constant || constant->element_count() < 1) return std::nullopt;
+  const double value = constant->as_double(0);
+  return constant->is_splat(value) ? std::optional<double>(value) : std::nullopt;
 }
 
 class Factoring {
@@ -113,16 +112,20 @@ class Factoring {
     return b_.emit(ops::broadcast, {scalar}, BroadcastAttrs{type.shape, {}});
   }
 
-  /// Early values first, so that what a derivative brings is multiplied last.
-  ValueId write(Product product, const TensorType& type) {
+  /// `first`, if given, times the product. Early values first, so that what a derivative brings is
+  /// multiplied last.
+  ValueId write(Product product, const TensorType& type, std::optional<ValueId> first = {}) {
     const auto earlier = [](ValueId x, ValueId y) { return x.index < y.index; };
     std::sort(product.over.begin(), product.over.end(), earlier);
     std::sort(product.under.begin(), product.under.end(), earlier);
-    std::optional<ValueId> value;
-    if (product.scale != 1 || product.over.empty()) value = splat(product.scale, type);
-    for (ValueId factor : product.over) {
+    std::optional<ValueId> value = first;
+    const auto multiply_by = [&](ValueId factor) {
       value = value ? b_.emit(ops::mul, {*value, factor}) : factor;
+    };
+    if (product.scale != 1 || (!first && product.over.empty())) {
+      multiply_by(splat(product.scale, type));
     }
+    for (ValueId factor : product.over) multiply_by(factor);
     for (ValueId factor : product.under) value = b_.emit(ops::div, {*value, factor});
     return *value;
   }
@@ -151,21 +154,8 @@ class Factoring {
       common.scale *= left.scale + right.scale;
       return write(common, type);
     }
-    common.over.push_back(b_.emit(ops::add, {write(left, type), write(right, type)}));
     // The sum counts as early: it holds what the common factors do not bring.
-    return write_sum(common, type);
-  }
-
-  ValueId write_sum(Product& product, const TensorType& type) {
-    const ValueId sum = product.over.back();
-    product.over.pop_back();
-    const auto earlier = [](ValueId x, ValueId y) { return x.index < y.index; };
-    std::sort(product.over.begin(), product.over.end(), earlier);
-    ValueId value = sum;
-    if (product.scale != 1) value = b_.emit(ops::mul, {value, splat(product.scale, type)});
-    for (ValueId factor : product.over) value = b_.emit(ops::mul, {value, factor});
-    for (ValueId factor : product.under) value = b_.emit(ops::div, {value, factor});
-    return value;
+    return write(common, type, b_.emit(ops::add, {write(left, type), write(right, type)}));
   }
 
   std::optional<ValueId> multiply(const Node& node) {

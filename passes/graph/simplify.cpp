@@ -141,9 +141,7 @@ class Simplification {
 
   /// The constant that a value is a broadcast of; null otherwise.
   const Literal* broadcast_constant(ValueId id) const {
-    const Node& node = builder_.node(id);
-    if (node.op != &ops::broadcast || bytes_of(node.type) < 0) return nullptr;
-    return constant_of(builder_, node.operands[0]);
+    return bytes_of(builder_.node(id).type) < 0 ? nullptr : spread_constant_of(builder_, id);
   }
 
   static bool mentions_symbols(const Attrs& attrs) {

@@ -220,10 +220,6 @@ class Planner {
 
 }  // namespace
 
-Program plan_memory(const Program& program, const TargetInfo& target) {
-  return plan_memory(program, target, {});
-}
-
 Program plan_memory(const Program& program, const TargetInfo& target,
                     const PlacementProgress& progress) {
   return Planner(program, target, progress).run();

@@ -15,10 +15,9 @@
 
 namespace backcast {
 
-loop::Program plan_memory(const loop::Program& program, const TargetInfo& target);
-/// The same, telling `progress` now and then how far a long search is.
+/// `progress` is told now and then how far a long search is.
 loop::Program plan_memory(const loop::Program& program, const TargetInfo& target,
-                          const PlacementProgress& progress);
+                          const PlacementProgress& progress = {});
 /// The bound for one entry point in its present order of steps, in bytes.
 int64_t arena_bound(const loop::Program& program, size_t entry, const TargetInfo& target);
 
