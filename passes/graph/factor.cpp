@@ -1,12 +1,14 @@
 #include "passes/graph/factor.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <vector>
 
 #include "ir/graph/builder.h"
 #include "ir/ops/ops.h"
 #include "passes/graph/algebra.h"
+#include "passes/graph/centred.h"
 #include "passes/graph/steps_behind.h"
 
 namespace backcast {
@@ -51,7 +53,10 @@ class Factoring {
       const Node& node = from_.node(id);
       b_.set_loc(node.loc);
       std::optional<ValueId> better;
-      if (is_float_tensor(node.type) && node.op == &ops::add) better = collect(node);
+      if (is_float_tensor(node.type) && node.op == &ops::add) {
+        better = collect_equal(node);
+        if (!better) better = collect(node);
+      }
       if (is_float_tensor(node.type) && node.op == &ops::div &&
           !steps_behind_[static_cast<size_t>(i)]) {
         better = multiply(node);
@@ -62,6 +67,7 @@ class Factoring {
       } else {
         rewriter_.copy(id);
       }
+      if (std::optional<Ints> axes = centred_along(from_, node)) centred_[now(id).index] = *axes;
     }
     return rewriter_.finish();
   }
@@ -112,12 +118,27 @@ class Factoring {
     return b_.emit(ops::broadcast, {scalar}, BroadcastAttrs{type.shape, {}});
   }
 
+  /// The scale goes to a factor that many elements share, if there is one.
+  void scale_narrow(Product& product) {
+    for (ValueId& factor : product.over) {
+      const Node wide = b_.node(factor);
+      if (wide.op != &ops::broadcast) continue;
+      const ValueId narrow = wide.operands[0];
+      const TensorType type = b_.tensor_type(narrow);
+      const ValueId scaled = b_.emit(ops::mul, {splat(product.scale, type), narrow});
+      factor = b_.emit(ops::broadcast, {scaled}, wide.attrs);
+      product.scale = 1;
+      return;
+    }
+  }
+
   /// `first`, if given, times the product. Early values first, so that what a derivative brings is
   /// multiplied last.
   ValueId write(Product product, const TensorType& type, std::optional<ValueId> first = {}) {
     const auto earlier = [](ValueId x, ValueId y) { return x.index < y.index; };
     std::sort(product.over.begin(), product.over.end(), earlier);
     std::sort(product.under.begin(), product.under.end(), earlier);
+    if (product.scale != 1) scale_narrow(product);
     std::optional<ValueId> value = first;
     const auto multiply_by = [&](ValueId factor) {
       value = value ? b_.emit(ops::mul, {*value, factor}) : factor;
@@ -128,6 +149,23 @@ class Factoring {
     for (ValueId factor : product.over) multiply_by(factor);
     for (ValueId factor : product.under) value = b_.emit(ops::div, {*value, factor});
     return *value;
+  }
+
+  /// (a + t) + t = a + 2t.
+  std::optional<ValueId> collect_equal(const Node& node) {
+    for (size_t i = 0; i < 2; ++i) {
+      const ValueId sum = node.operands[i], term = node.operands[1 - i];
+      const Node& inner = from_.node(sum);
+      if (inner.op != &ops::add || uses_[static_cast<size_t>(sum.index)] != 1) continue;
+      for (size_t k = 0; k < 2; ++k) {
+        if (inner.operands[k] != term) continue;
+        Product twice;
+        if (!take_apart(now(term), false, twice)) return std::nullopt;
+        twice.scale *= 2;
+        return b_.emit(ops::add, {now(inner.operands[1 - k]), write(twice, node.type.tensor())});
+      }
+    }
+    return std::nullopt;
   }
 
   std::optional<ValueId> collect(const Node& node) {
@@ -187,6 +225,16 @@ class Factoring {
     return terms_of(node.operands[0], sign, terms) && terms_of(node.operands[1], second, terms);
   }
 
+  /// Whether the sum of these factors along `axes` is zero whatever the values are.
+  bool sums_to_zero(const Product& inside, const Ints& axes) const {
+    if (inside.over.size() != 1 || !inside.under.empty()) return false;
+    const auto centred = centred_.find(inside.over[0].index);
+    return centred != centred_.end() &&
+           std::all_of(centred->second.begin(), centred->second.end(), [&](int64_t axis) {
+             return std::find(axes.begin(), axes.end(), axis) != axes.end();
+           });
+  }
+
   /// A factor that does not vary along the reduced axes, as one of the result; nothing for others.
   std::optional<ValueId> outside(ValueId factor, const Ints& axes, const TensorType& result) {
     const Node wide = b_.node(factor);
@@ -229,17 +277,19 @@ class Factoring {
         const std::optional<ValueId> small = outside(factor, attrs.axes, result);
         (small ? around.under : inside.under).push_back(small.value_or(factor));
       }
+      if (sums_to_zero(inside, attrs.axes)) continue;
       around.over.push_back(b_.emit(ops::reduce, {write(inside, type)}, node.attrs));
       const ValueId part = write(around, result);
       total = total ? b_.emit(ops::add, {*total, part}) : part;
     }
-    return total;
+    return total ? *total : splat(0, result);
   }
 
   const Function& from_;
   Rewriter rewriter_;
   Builder& b_;
   std::vector<int64_t> uses_;
+  std::map<int64_t, Ints> centred_;  // of the new function: x - mean(x), and along which axes
   const std::vector<char> steps_behind_;
 };
 
