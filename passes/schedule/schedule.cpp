@@ -13,6 +13,7 @@
 #include "passes/schedule/choose.h"
 #include "passes/schedule/fetch_ahead.h"
 #include "passes/schedule/follow_reads.h"
+#include "passes/schedule/join_loops.h"
 #include "passes/schedule/panel.h"
 #include "passes/schedule/partition.h"
 #include "passes/schedule/reduction_blocks.h"
@@ -141,7 +142,9 @@ class Scheduling {
       nests.push_back(loop::with_unique_names(
           expand_one(part, kernel, step, alone && parts.size() == 1), taken));
     }
-    return loop::block(nests);
+    if (parts.size() == 1 || among_statements_) return loop::block(nests);
+    for (Stmt& nest : nests) nest = loop::simplify(nest, result_.symbols);
+    return join_loops(nests, kernel, target_);
   }
 
   BufferId buffer_of(const Kernel& kernel, const Step& step, const std::string& param) const {
