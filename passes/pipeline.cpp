@@ -56,7 +56,7 @@ loop::Program rematerialize_pass(const loop::Program& program, const PassContext
   std::string& note = context.notes.recomputation;
   if (context.options.ram) return fit_memory(program, context.target, *context.options.ram, &note);
   Recomputation done;
-  loop::Program result = rematerialize(program, &done);
+  loop::Program result = rematerialize(program, context.target, &done);
   if (done.values > 0) note = done.to_string();
   return result;
 }

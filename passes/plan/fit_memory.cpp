@@ -86,7 +86,7 @@ Program fit_memory(const Program& program, const TargetInfo& target, int64_t ram
   int64_t goal = budget;
   for (int attempt = 0; attempt < kMaxAttempts && goal >= 0; ++attempt) {
     Recomputation done;
-    Program tried = rematerialize(program, {goal, 1e6}, &done);
+    Program tried = rematerialize(program, target, {goal, 1e6}, &done);
     Program planned = plan_memory(tried, target);
     if (fits(planned)) {
       if (summary != nullptr) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/loop/program.h"
+#include "ir/target/target_info.h"
 
 namespace backcast {
 
@@ -37,7 +38,7 @@ struct Recompute {
 
 class Tape {
  public:
-  Tape(const loop::Program& program, size_t entry);
+  Tape(const loop::Program& program, size_t entry, const TargetInfo& target);
 
   const std::vector<TapeOp>& ops() const { return ops_; }
   const std::vector<TapeValue>& values() const { return values_; }
@@ -66,7 +67,8 @@ class Tape {
 };
 
 /// What a step takes, in multiply-accumulates: those of contractions; two per element that other
-/// kernels read or write; eight per call of a mathematical function.
-int64_t work_of(const loop::Program& program, const loop::Step& step);
+/// kernels read or write, twelve where a tensor does not stay in the second cache; eight per call
+/// of a mathematical function.
+int64_t work_of(const loop::Program& program, const loop::Step& step, const TargetInfo& target);
 
 }  // namespace backcast

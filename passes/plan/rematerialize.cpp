@@ -17,7 +17,8 @@ using loop::Program;
 // Without a goal, recomputation may add this share of the work …
 constexpr double kCheap = 0.035;
 // … as long as the peak falls by one of these shares, the larger ones first.
-constexpr double kFalls[] = {0.1, 0.05, 0.02, 0.01};
+constexpr double kFalls[] = {0.2, 0.15, 0.1, 0.05, 0.02, 0.01};
+constexpr double kLeastFall = 0.01;
 // A fall, as a share of all RAM, is worth the work that is this many times smaller a share.
 constexpr double kWorth = 3;
 // An operand that is gone stays alive for longer rather than being computed again, too, when it is
@@ -179,23 +180,33 @@ int64_t peak_of(const Tape& tape) {
 /// Lower and lower, each time by a share of the peak, while the work lasts. `kept`: the bytes of
 /// state beside the arena.
 void lower_cheaply(Tape& tape, int64_t kept) {
-  const int64_t most = static_cast<int64_t>(kCheap * static_cast<double>(tape.work()));
-  const int64_t limit = tape.work() + most;
-  for (bool fell = true; fell;) {
-    fell = false;
+  const Tape original = tape;
+  const int64_t limit =
+      original.work() + static_cast<int64_t>(kCheap * static_cast<double>(original.work()));
+  const auto lowered = [&](const Tape& from, double share) -> std::optional<Tape> {
     const int64_t peak = peak_of(tape);
-    if (peak == 0) return;
+    const int64_t goal = static_cast<int64_t>((1 - share) * static_cast<double>(peak));
+    Tape tried = from;
+    // Close to the goal is a fall, too.
+    Lowering(tried, goal, limit - from.work()).run();
+    if (peak_of(tried) > static_cast<int64_t>((1 - kLeastFall) * static_cast<double>(peak))) {
+      return std::nullopt;
+    }
+    const double less =
+        static_cast<double>(peak - peak_of(tried)) / static_cast<double>(peak + kept);
+    const double more =
+        static_cast<double>(tried.work() - tape.work()) / static_cast<double>(tape.work());
+    return less < kWorth * more ? std::nullopt : std::optional<Tape>(std::move(tried));
+  };
+  for (bool fell = peak_of(tape) > 0; fell;) {
+    fell = false;
     for (const double share : kFalls) {
-      Tape tried = tape;
-      const int64_t goal = static_cast<int64_t>((1 - share) * static_cast<double>(peak));
-      if (!Lowering(tried, goal, limit - tape.work()).run()) continue;
-      const double less =
-          static_cast<double>(peak - peak_of(tried)) / static_cast<double>(peak + kept);
-      const double more =
-          static_cast<double>(tried.work() - tape.work()) / static_cast<double>(tape.work());
-      if (less < kWorth * more) continue;
-      tape = std::move(tried);
-      fell = true;
+      std::optional<Tape> better = lowered(tape, share);
+      // What was chosen for smaller falls may stand in the way of a larger one.
+      if (!better && tape.work() > original.work()) better = lowered(original, share);
+      if (!better) continue;
+      tape = std::move(*better);
+      fell = peak_of(tape) > 0;
       break;
     }
   }
@@ -221,13 +232,13 @@ std::string Recomputation::to_string() const {
                      values == 1 ? "" : "s", static_cast<double>(operations) / 1e6, 100 * share);
 }
 
-Program rematerialize(const Program& program, Recomputation* done) {
+Program rematerialize(const Program& program, const TargetInfo& target, Recomputation* done) {
   Program result = program;
   int64_t kept = 0;
   for (const loop::BufferId id : result.states()) kept += result.storage_bytes(id);
   if (kept == 0) return result;
   for (size_t entry = 0; entry < result.entries.size(); ++entry) {
-    Tape tape(result, entry);
+    Tape tape(result, entry, target);
     const int64_t before = tape.work();
     lower_cheaply(tape, kept);
     if (done != nullptr) done->add({values_again(tape), tape.work() - before, before});
@@ -236,10 +247,11 @@ Program rematerialize(const Program& program, Recomputation* done) {
   return result;
 }
 
-Program rematerialize(const Program& program, const RecomputeGoal& goal, Recomputation* done) {
+Program rematerialize(const Program& program, const TargetInfo& target, const RecomputeGoal& goal,
+                      Recomputation* done) {
   Program result = program;
   for (size_t entry = 0; entry < result.entries.size(); ++entry) {
-    Tape tape(result, entry);
+    Tape tape(result, entry, target);
     const int64_t before = tape.work();
     const int64_t most = static_cast<int64_t>(goal.most_work * static_cast<double>(before));
     Lowering(tape, goal.live_bytes, most).run();

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "ir/loop/program.h"
+#include "ir/target/target_info.h"
 
 namespace backcast {
 
@@ -33,11 +34,12 @@ struct RecomputeGoal {
 };
 
 /// Entry points that train: the peak is lowered as long as that costs little. Others stay.
-loop::Program rematerialize(const loop::Program& program, Recomputation* done = nullptr);
+loop::Program rematerialize(const loop::Program& program, const TargetInfo& target,
+                            Recomputation* done = nullptr);
 
 /// Every entry point: no more than is needed to reach the goal; as close as it gets when that is
 /// out of reach.
-loop::Program rematerialize(const loop::Program& program, const RecomputeGoal& goal,
-                            Recomputation* done = nullptr);
+loop::Program rematerialize(const loop::Program& program, const TargetInfo& target,
+                            const RecomputeGoal& goal, Recomputation* done = nullptr);
 
 }  // namespace backcast
