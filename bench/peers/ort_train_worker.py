@@ -50,6 +50,14 @@ def freeze_statistics(graph):
                     attribute.i = 0
 
 
+def keep_statistics(graph):
+    """The gradient of a layer normalisation takes its mean and inverse deviation: optional results
+    that an exporter leaves out."""
+    for node in graph.node:
+        if node.op_type == "LayerNormalization" and len(node.output) == 1:
+            node.output.extend(f"{node.output[0]}/{name}" for name in ("mean", "inverse_deviation"))
+
+
 def main():
     network, batch, loss, optimizer, file, folder = sys.argv[1:7]
     if optimizer != "sgd":
@@ -61,6 +69,7 @@ def main():
     model = fixed(onnx.load(file), batch)
     if network == "ad" and batch == 1:
         freeze_statistics(model.graph)
+    keep_statistics(model.graph)
     requires, frozen = trainable(model.graph)
     kind = artifacts.LossType.MSELoss if loss == "mse" else artifacts.LossType.CrossEntropyLoss
     artifacts.generate_artifacts(model, requires_grad=requires, frozen_params=frozen, loss=kind,
