@@ -22,6 +22,7 @@
 #include "passes/lower/join_updates.h"
 #include "passes/lower/lower.h"
 #include "passes/lower/place_copies.h"
+#include "passes/lower/row_bands.h"
 #include "passes/plan/fit_memory.h"
 #include "passes/plan/order_steps.h"
 #include "passes/plan/plan_memory.h"
@@ -35,6 +36,15 @@ namespace backcast {
 namespace {
 
 // Passes with options of their own.
+
+loop::Program row_bands_pass(const loop::Program& program, const PassContext& context) {
+  return row_bands(program, context.target);
+}
+
+/// For a cache so small that examples which people can read have bands.
+loop::Program narrow_bands_pass(const loop::Program& program, const PassContext&) {
+  return row_bands(program, BandCosts{2048, 48, 6, 0});
+}
 
 Module drop_channels_pass(const Module& module, const PassContext& context) {
   if (!context.options.inputs) return module;
@@ -106,6 +116,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"join_updates", join_updates},
       // Convolutions with fewer multiplications, where that pays.
       {"winograd", chosen_winograd_pass},
+      // Chains with tensors too large for the near cache run band by band.
+      {"row_bands", row_bands_pass},
       // Register tiles, vectors, packed constants.
       {"schedule", schedule},
       // The originals of packed constants.
@@ -133,6 +145,7 @@ const std::vector<LoopPass>& variants() {
   static const std::vector<LoopPass> passes{
       {"winograd_f2", winograd_pass<WinogradMode::f2>},
       {"winograd_f4", winograd_pass<WinogradMode::f4>},
+      {"narrow_bands", narrow_bands_pass},
   };
   return passes;
 }

@@ -45,9 +45,9 @@ struct ReportStep {
   int32_t number = 0;  // what the hooks of bc_context are told
   std::string name, kernel;
   std::vector<std::string> nodes;  // of the model: `conv1 (Conv)`
-  int64_t macs = 0;
-  int64_t weight_bytes = 0;  // constants it reads
-  int64_t live_bytes = 0;    // of the arena, while it runs
+  int64_t macs = 0;                // in all trips of the loops around it, at most
+  int64_t weight_bytes = 0;        // constants it reads
+  int64_t live_bytes = 0;          // of the arena, while it runs
   std::vector<ReportBuffer> operands;
   std::vector<ReportBuffer> live;  // by offset
 };

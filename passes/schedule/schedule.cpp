@@ -396,18 +396,20 @@ class Scheduling {
   BufferId pack_constant(const Definition& definition, const NestSchedule& chosen,
                          const std::string& param, const Kernel& kernel, const Step& step) {
     const std::string& parameter = chosen.packed.at(param).parameter;
-    const Buffer source = result_.buffer(buffer_of(kernel, step, param));
+    const BufferId from = buffer_of(kernel, step, param);
+    const Buffer source = result_.buffer(from);
     Literal value = pack(definition, kernel, chosen, param, source.value);
-    // Entries share their constants, packed ones too.
-    std::vector<BufferId>& equal = packed_[value.hash()];
-    for (const BufferId id : equal) {
-      if (result_.entries.size() > 1 && result_.buffer(id).value == value) return id;
+    // Entries share their constants, packed ones too, and so do kernels for parts of one result.
+    std::vector<std::pair<BufferId, BufferId>>& equal = packed_[value.hash()];
+    for (const auto& [original, id] : equal) {
+      const bool shared = result_.entries.size() > 1 || original == from;
+      if (shared && result_.buffer(id).value == value) return id;
     }
     std::string suffix = parameter == param ? "" : "_" + parameter;
     BufferId id = add_packed(source, fmt::format("{}_{}{}", source.name, kernel.name, suffix),
                              value.element_count());
     result_.buffers[static_cast<size_t>(id)].value = std::move(value);
-    equal.push_back(id);
+    equal.emplace_back(from, id);
     return id;
   }
 
@@ -444,7 +446,8 @@ class Scheduling {
   int64_t constant_bytes_ = 0;
   bool among_statements_ = false;  // what stands there can have no kernel run before it
   std::vector<Step> before_;       // rearrange what the step under way reads
-  std::map<uint64_t, std::vector<BufferId>> packed_;  // constants by hash
+  /// Constants by hash: what was packed, and the result.
+  std::map<uint64_t, std::vector<std::pair<BufferId, BufferId>>> packed_;
 };
 
 }  // namespace

@@ -1,0 +1,236 @@
+#include "passes/lower/row_steps.h"
+
+#include <algorithm>
+
+#include "ir/graph/type.h"
+#include "ir/loop/visit.h"
+#include "passes/lower/definition_cost.h"
+#include "passes/schedule/affine.h"
+
+namespace backcast {
+namespace {
+
+using loop::AccessMode;
+using loop::Axis;
+using loop::BufferParam;
+using loop::Definition;
+using loop::Expr;
+using loop::ExprKind;
+using loop::Kernel;
+
+bool is_static(const Dims& shape) {
+  return std::all_of(shape.begin(), shape.end(), [](const Dim& d) { return d.is_constant(); });
+}
+
+int64_t count_of(const Dims& shape, size_t first, size_t last) {
+  int64_t count = 1;
+  for (size_t d = first; d < last; ++d) count *= shape[d].constant();
+  return count;
+}
+
+class Matcher {
+ public:
+  Matcher(const Kernel& kernel, const Definition& definition)
+      : kernel_(kernel), definition_(definition) {}
+
+  std::optional<RowKernel> run() {
+    if (!kernel_.sizes.empty() || !constant_extents() || !results() || !operands()) {
+      return std::nullopt;
+    }
+    return found_;
+  }
+
+ private:
+  bool constant_extents() {
+    for (const std::vector<Axis>* axes : {&definition_.axes, &definition_.reduce_axes}) {
+      for (const Axis& axis : *axes) {
+        const std::optional<int64_t> extent = static_extent(axis);
+        if (!extent || *extent < 1) return false;
+        extents_[axis.name] = *extent;
+      }
+    }
+    for (const loop::Accumulator& acc : definition_.accumulators) {
+      if (acc.init->kind != ExprKind::constant) return false;
+    }
+    return std::all_of(kernel_.buffers.begin(), kernel_.buffers.end(),
+                       [](const BufferParam& param) { return is_static(param.shape); });
+  }
+
+  size_t position(const std::string& name) const {
+    size_t i = 0;
+    while (kernel_.buffers[i].name != name) ++i;
+    return i;
+  }
+
+  /// Every result has the same axis as its outermost dimension, and all of it.
+  bool results() {
+    for (const loop::DefinitionOutput& output : definition_.outputs) {
+      const size_t param = position(output.buffer);
+      const Dims& shape = kernel_.buffers[param].shape;
+      const std::optional<size_t> rows = outermost(shape);
+      if (!rows || kernel_.buffers[param].mode != AccessMode::write) return false;
+      const Expr& index = output.indices[*rows];
+      if (index->kind != ExprKind::var || !extents_.contains(index->name)) return false;
+      if (found_.axis.empty()) found_.axis = index->name;
+      found_.rows = extents_.at(found_.axis);
+      if (index->name != found_.axis || shape[*rows].constant() != found_.rows) return false;
+      for (size_t d = 0; d < output.indices.size(); ++d) {
+        if (d != *rows && mentions(output.indices[d], found_.axis)) return false;
+      }
+      found_.writes.push_back({param, *rows, found_.rows});
+    }
+    return found_.rows > 1;
+  }
+
+  bool operands() {
+    bool fits = true;
+    for_each_access(definition_, [&](const loop::ExprNode& read, bool) {
+      fits = fits && add_read(position(read.name), read.args);
+    });
+    for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+      if (kernel_.buffers[i].mode == AccessMode::update) return false;
+      if (kernel_.buffers[i].mode != AccessMode::read) continue;
+      const auto reads = [&](const RowAccess& access) { return access.param == i; };
+      if (std::any_of(found_.reads.begin(), found_.reads.end(), reads)) {
+        fits = fits && !whole_.contains(i);
+      } else {
+        found_.whole.push_back(i);
+      }
+    }
+    return fits;
+  }
+
+  bool add_read(size_t param, const std::vector<Expr>& indices) {
+    std::optional<size_t> dimension;
+    for (size_t d = 0; d < indices.size(); ++d) {
+      if (!mentions(indices[d], found_.axis)) continue;
+      if (dimension) return false;
+      dimension = d;
+    }
+    if (!dimension) {
+      whole_[param] = true;
+      return true;
+    }
+    const Dims& shape = kernel_.buffers[param].shape;
+    RowAccess access{param, *dimension, shape[*dimension].constant()};
+    if (!bounds_of(indices[*dimension], access)) return false;
+    for (RowAccess& other : found_.reads) {
+      if (other.param != param) continue;
+      if (other.dimension != access.dimension || other.scale != access.scale) return false;
+      other.low = std::min(other.low, access.low);
+      other.high = std::max(other.high, access.high);
+      return true;
+    }
+    found_.reads.push_back(access);
+    return true;
+  }
+
+  /// scale * row plus what lies between low and high.
+  bool bounds_of(const Expr& index, RowAccess& access) const {
+    std::map<std::string, int64_t> first;
+    int64_t span_low = 0, span_high = 0;
+    for (const auto& [name, extent] : extents_) {
+      const std::optional<int64_t> slope = coefficient(index, name);
+      if (!slope) return false;
+      first[name] = 0;
+      if (name == found_.axis) {
+        access.scale = *slope;
+      } else {
+        (*slope < 0 ? span_low : span_high) += *slope * (extent - 1);
+      }
+    }
+    const std::optional<int64_t> at = evaluate(index, first);
+    if (!at || access.scale < 1) return false;
+    access.low = *at + span_low;
+    access.high = *at + span_high;
+    return true;
+  }
+
+  const Kernel& kernel_;
+  const Definition& definition_;
+  std::map<std::string, int64_t> extents_;
+  std::map<size_t, bool> whole_;  // read without regard to rows
+  RowKernel found_;
+};
+
+}  // namespace
+
+Rows RowAccess::reached(const Rows& rows) const {
+  const int64_t begin = std::clamp<int64_t>(scale * rows.begin + low, 0, extent);
+  return {begin, std::clamp<int64_t>(scale * (rows.end - 1) + high + 1, begin, extent)};
+}
+
+std::optional<size_t> outermost(const Dims& shape) {
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (!(shape[d] == Dim(1))) return d;
+  }
+  return std::nullopt;
+}
+
+std::optional<RowKernel> match_rows(const Kernel& kernel) {
+  const Definition* definition = loop::only_definition(kernel);
+  if (definition == nullptr) return std::nullopt;
+  return Matcher(kernel, *definition).run();
+}
+
+Window window_of(const Dims& shape, size_t dimension, const Rows& rows) {
+  const int64_t row = count_of(shape, dimension + 1, shape.size());
+  const int64_t outside = count_of(shape, 0, dimension);
+  Window window{shape, rows.begin * row};
+  window.shape[dimension] = Dim(rows.count());
+  if (outside > 1) {
+    const int64_t plane = shape[dimension].constant() * row;
+    window.shape = {Dim((outside - 1) * plane + rows.count() * row)};
+  }
+  return window;
+}
+
+Kernel restrict_rows(const Kernel& kernel, const RowKernel& by, const Rows& rows,
+                     const std::map<size_t, Rows>& reached) {
+  Kernel result = kernel;
+  std::map<std::string, RowAccess> accesses;
+  for (const std::vector<RowAccess>* list : {&by.reads, &by.writes}) {
+    for (const RowAccess& access : *list) {
+      BufferParam& param = result.buffers[access.param];
+      param.shape = window_of(param.shape, access.dimension, reached.at(access.param)).shape;
+      accesses[param.name] = access;
+    }
+  }
+  for (BufferParam& param : result.buffers) param.over.clear();
+  const std::map<std::string, Expr> moved{{by.axis, loop::var(by.axis) + Expr(rows.begin)}};
+  const auto rebased = [&](const std::string& name, std::vector<Expr> indices) {
+    const auto found = accesses.find(name);
+    if (found == accesses.end()) return indices;
+    const RowAccess& access = found->second;
+    const Dims& shape = kernel.buffers[access.param].shape;
+    const int64_t first = reached.at(access.param).begin;
+    if (result.buffers[access.param].shape.size() == shape.size()) {
+      indices[access.dimension] = indices[access.dimension] - Expr(first);
+      return indices;
+    }
+    const int64_t offset = window_of(shape, access.dimension, reached.at(access.param)).offset;
+    return std::vector<Expr>{loop::flat_index(shape, indices) - Expr(offset)};
+  };
+  Definition definition = *loop::only_definition(kernel);
+  for (Axis& axis : definition.axes) {
+    if (axis.name == by.axis) axis.extent = Expr(rows.count());
+  }
+  for (loop::Accumulator& acc : definition.accumulators) {
+    acc.value = loop::substitute(acc.value, moved);
+  }
+  for (loop::DefinitionOutput& output : definition.outputs) {
+    output.value = loop::substitute(output.value, moved);
+    for (Expr& index : output.indices) index = loop::substitute(index, moved);
+    output.indices = rebased(output.buffer, output.indices);
+  }
+  transform(definition, [&](const Expr& e) {
+    if (e->kind != ExprKind::access) return e;
+    return loop::access(e->name, e.type().scalar, rebased(e->name, e->args));
+  });
+  result.body = loop::simplify(loop::define(std::move(definition)));
+  // All products of the rows: what padding leaves out counts as before.
+  result.macs = kernel.macs * rows.count() / by.rows;
+  return result;
+}
+
+}  // namespace backcast

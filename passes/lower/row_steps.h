@@ -1,0 +1,62 @@
+// What a kernel that is one definition reads for some rows of its results, and the kernel that
+// computes just these. Rows are indices of one axis of the results; no operator is known here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/loop/stmt.h"
+
+namespace backcast {
+
+/// Rows from `begin` up to, not including, `end`.
+struct Rows {
+  int64_t begin = 0, end = 0;
+  int64_t count() const { return end - begin; }
+};
+
+/// A parameter of which rows of the results reach only some indices of one dimension: rows
+/// [begin, end) those of [scale * begin + low, scale * (end - 1) + high], as far as they exist.
+struct RowAccess {
+  size_t param = 0;
+  size_t dimension = 0;
+  int64_t extent = 0;  // of the dimension
+  int64_t scale = 1, low = 0, high = 0;
+
+  Rows reached(const Rows& rows) const;
+};
+
+/// A kernel that can be computed by rows.
+struct RowKernel {
+  std::string axis;
+  int64_t rows = 0;
+  std::vector<RowAccess> reads, writes;
+  std::vector<size_t> whole;  // parameters that all rows read alike
+};
+
+/// The dimension whose parts lie one behind the other: the first that is not 1.
+std::optional<size_t> outermost(const Dims& shape);
+
+/// By the outermost dimension of the results; nothing for kernels of any other form than one
+/// definition of constant shape, whose operands depend on rows through one affine index each.
+std::optional<RowKernel> match_rows(const loop::Kernel& kernel);
+
+/// A part of a parameter: a view of this shape so many elements into it.
+struct Window {
+  Dims shape;
+  int64_t offset = 0;
+  friend bool operator==(const Window&, const Window&) = default;
+};
+/// Indices `rows` of a dimension. Where dimensions that are not 1 lie outside of it, the view has
+/// one dimension and what lies between the rows is a part of it.
+Window window_of(const Dims& shape, size_t dimension, const Rows& rows);
+
+/// The kernel for some rows only. Parameters that rows reach in part (`reads` and `writes`) have
+/// the shapes of the windows at the indices `reached`, by parameter.
+loop::Kernel restrict_rows(const loop::Kernel& kernel, const RowKernel& by, const Rows& rows,
+                           const std::map<size_t, Rows>& reached);
+
+}  // namespace backcast

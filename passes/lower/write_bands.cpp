@@ -1,0 +1,288 @@
+#include "passes/lower/write_bands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "ir/loop/text.h"
+
+namespace backcast {
+namespace {
+
+using loop::Buffer;
+using loop::BufferId;
+using loop::Kernel;
+using loop::Program;
+using loop::Step;
+using loop::StepKind;
+
+/// A view that a trip passes: of a buffer as it is, or of the window of a band tensor, where
+/// `offset` counts back from the window's end.
+struct Operand {
+  BufferId id = -1;
+  bool in_window = false;
+  bool whole = false;
+  Window part;
+};
+
+struct Action {
+  size_t step = 0;  // of the region
+  bool is_copy = false;
+  std::vector<Operand> operands;
+  Kernel kernel;
+  std::string text;  // of the kernel, without its name
+};
+using Trip = std::vector<Action>;
+
+class Writing {
+ public:
+  Writing(Program& program, const RowRegion& region, const RowTrips& trips)
+      : program_(program), region_(region), trips_(trips) {}
+
+  std::vector<Step> run() {
+    std::vector<Trip> all;
+    for (int64_t t = 0; t < trips_.trips; ++t) all.push_back(trip(t));
+    std::vector<Step> steps;
+    for (size_t t = 0; t < all.size();) {
+      const size_t end = alike_until(all, t);
+      write(all, t, end, steps);
+      t = end;
+    }
+    return steps;
+  }
+
+ private:
+  // ---- what a trip does
+
+  Trip trip(int64_t t) const {
+    Trip trip;
+    for (size_t s = 0; s < region_.calls.size(); ++s) {
+      if (trips_.computed(s, t).count() == 0) continue;
+      const int64_t kept = trips_.kept[s][static_cast<size_t>(t)];
+      for (const BandTensor& tensor : region_.tensors) {
+        if (tensor.producer == s && kept > 0) trip.push_back(move_along(tensor, t, kept));
+      }
+      trip.push_back(call(s, t));
+    }
+    return trip;
+  }
+
+  /// Rows of a band tensor's window, `behind` rows before its end.
+  static Operand rows_of(const BandTensor& tensor, const Dims& shape, int64_t behind,
+                         int64_t count) {
+    Operand operand{tensor.id, true, false, {shape, behind * tensor.row_elements}};
+    operand.part.shape[*outermost(shape)] = Dim(count);
+    return operand;
+  }
+
+  Action move_along(const BandTensor& tensor, int64_t t, int64_t kept) const {
+    const int64_t added = trips_.computed(tensor.producer, t).count();
+    const Dims& shape = program_.buffer(tensor.id).shape;
+    Action copy;
+    copy.step = tensor.producer;
+    copy.is_copy = true;
+    copy.operands = {rows_of(tensor, shape, kept, kept),
+                     rows_of(tensor, shape, added + kept, kept)};
+    return copy;
+  }
+
+  Action call(size_t s, int64_t t) const {
+    const Step& step = *region_.calls[s];
+    const RowKernel& by = *region_.kernels[s];
+    const Kernel& kernel = program_.kernels.at(step.kernel);
+    const Rows rows = trips_.computed(s, t);
+    Action action;
+    action.step = s;
+    for (const BufferId id : step.buffers) action.operands.push_back({id, false, true, {}});
+    std::map<size_t, Rows> reached;
+    for (const std::vector<RowAccess>* list : {&by.reads, &by.writes}) {
+      for (const RowAccess& access : *list) {
+        const Rows part = access.reached(rows);
+        reached[access.param] = part;
+        const Dims& shape = kernel.buffers[access.param].shape;
+        Operand& operand = action.operands[access.param];
+        const BandTensor* tensor = region_.tensor(operand.id);
+        if (tensor == nullptr) {
+          operand.whole = false;
+          operand.part = window_of(shape, access.dimension, part);
+          continue;
+        }
+        const int64_t end = trips_.computed(tensor->producer, t).end;
+        operand = rows_of(*tensor, shape, end - part.begin, part.count());
+      }
+    }
+    action.kernel = restrict_rows(kernel, by, rows, reached);
+    action.kernel.name = "k";
+    action.text = loop::print(action.kernel);
+    return action;
+  }
+
+  // ---- trips that are alike
+
+  /// Whether b does with parts that lie elsewhere what a does.
+  static bool alike(const Trip& a, const Trip& b) {
+    const auto same = [](const Operand& x, const Operand& y) {
+      const bool place = !x.in_window || x.part.offset == y.part.offset;
+      return x.id == y.id && x.whole == y.whole && x.part.shape == y.part.shape && place;
+    };
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [&](const Action& x, const Action& y) {
+                        return x.step == y.step && x.is_copy == y.is_copy && x.text == y.text &&
+                               std::equal(x.operands.begin(), x.operands.end(), y.operands.begin(),
+                                          y.operands.end(), same);
+                      });
+  }
+
+  static std::vector<int64_t> distances(const Trip& a, const Trip& b) {
+    std::vector<int64_t> result;
+    for (size_t i = 0; i < a.size(); ++i) {
+      for (size_t k = 0; k < a[i].operands.size(); ++k) {
+        result.push_back(b[i].operands[k].part.offset - a[i].operands[k].part.offset);
+      }
+    }
+    return result;
+  }
+
+  static size_t alike_until(const std::vector<Trip>& all, size_t first) {
+    size_t end = first + 1;
+    while (end < all.size() && alike(all[first], all[end]) &&
+           distances(all[first], all[first + 1]) == distances(all[end - 1], all[end])) {
+      ++end;
+    }
+    return end;
+  }
+
+  // ---- steps
+
+  void write(const std::vector<Trip>& all, size_t first, size_t end, std::vector<Step>& steps) {
+    const Trip& trip = all[first];
+    const bool repeats = end - first > 1;
+    const std::vector<int64_t> moves =
+        repeats ? distances(trip, all[first + 1]) : std::vector<int64_t>();
+    Step around;
+    if (repeats) {
+      around.kind = StepKind::loop;
+      around.symbol = fresh_symbol(static_cast<int64_t>(end - first));
+      around.count = Dim(static_cast<int64_t>(end - first));
+      around.buffers = {-1, -1};
+      around.loc = region_.calls.back()->loc;
+    }
+    passing_.clear();
+    std::vector<Step>& to = repeats ? around.body : steps;
+    size_t next = 0;
+    for (const Action& action : trip) {
+      Step step = *region_.calls[action.step];
+      if (action.is_copy) step.kind = StepKind::copy;
+      step.kernel = action.is_copy ? "" : add_kernel(step.kernel, action.kernel);
+      step.buffers.clear();
+      for (const Operand& operand : action.operands) {
+        Dim offset(operand.part.offset);
+        if (repeats) offset = offset + Dim::symbol(around.symbol) * Dim(moves[next]);
+        ++next;
+        step.buffers.push_back(place(operand, offset, trip));
+      }
+      to.push_back(std::move(step));
+    }
+    if (repeats) steps.push_back(std::move(around));
+  }
+
+  BufferId place(const Operand& operand, const Dim& offset, const Trip& trip) {
+    if (operand.whole) return operand.id;
+    if (!operand.in_window) return view(operand.id, operand.part.shape, offset);
+    const BandTensor& tensor = *region_.tensor(operand.id);
+    const bool stays = trips_.keeps_rows(tensor.producer);
+    std::map<BufferId, BufferId>& windows = stays ? lasting_ : passing_;
+    const auto [found, fresh] = windows.try_emplace(operand.id, -1);
+    if (fresh) found->second = add_window(tensor, stays ? -1 : rows_in(trip, tensor));
+    const BufferId window = found->second;
+    const int64_t rows = program_.buffer(window).shape[*outermost(shape_of(tensor))].constant();
+    return view(window, operand.part.shape, Dim(rows * tensor.row_elements) - offset);
+  }
+
+  const Dims& shape_of(const BandTensor& tensor) const { return program_.buffer(tensor.id).shape; }
+
+  /// The rows that a trip reads and writes of a window that keeps none.
+  int64_t rows_in(const Trip& trip, const BandTensor& tensor) const {
+    int64_t elements = 0;
+    for (const Action& action : trip) {
+      for (const Operand& operand : action.operands) {
+        if (operand.id == tensor.id) elements = std::max(elements, operand.part.offset);
+      }
+    }
+    return elements / tensor.row_elements;
+  }
+
+  BufferId add_window(const BandTensor& tensor, int64_t rows) {
+    Buffer window = program_.buffer(tensor.id);
+    window.shape[*outermost(window.shape)] =
+        Dim(rows < 0 ? trips_.capacity[tensor.producer] : rows);
+    const std::string name = window.name + "_rows";
+    return add_buffer(name, std::move(window));
+  }
+
+  BufferId view(BufferId of, const Dims& shape, const Dim& offset) {
+    if (program_.buffer(of).shape == shape && offset == Dim(0)) return of;
+    for (const BufferId id : views_) {
+      const Buffer& known = program_.buffer(id);
+      if (known.view_of == of && known.shape == shape && known.view_offset == offset) return id;
+    }
+    Buffer view = program_.buffer(of);
+    view.view_of = of;
+    view.view_offset = offset;
+    view.shape = shape;
+    view.alignment = 0;
+    view.value = {};
+    const std::string name = view.name + "_part";
+    views_.push_back(add_buffer(name, std::move(view)));
+    return views_.back();
+  }
+
+  template <class Taken>
+  static std::string fresh(const std::string& wish, const Taken& taken) {
+    std::string name = wish;
+    for (int i = 2; taken(name); ++i) name = fmt::format("{}_{}", wish, i);
+    return name;
+  }
+
+  BufferId add_buffer(const std::string& wish, Buffer buffer) {
+    buffer.name = fresh(wish, [&](const std::string& name) {
+      return std::any_of(program_.buffers.begin(), program_.buffers.end(),
+                         [&](const Buffer& other) { return other.name == name; });
+    });
+    program_.buffers.push_back(std::move(buffer));
+    return static_cast<BufferId>(program_.buffers.size()) - 1;
+  }
+
+  std::string add_kernel(const std::string& original, Kernel kernel) {
+    kernel.name = fresh(original + "_rows",
+                        [&](const std::string& name) { return program_.kernels.contains(name); });
+    const std::string name = kernel.name;
+    program_.kernels.emplace(name, std::move(kernel));
+    return name;
+  }
+
+  std::string fresh_symbol(int64_t trips) {
+    const std::string name =
+        fresh("band", [&](const std::string& taken) { return program_.symbols.contains(taken); });
+    program_.symbols[name] = {0, trips - 1};
+    return name;
+  }
+
+  Program& program_;
+  const RowRegion& region_;
+  const RowTrips& trips_;
+  std::map<BufferId, BufferId> lasting_;  // windows that keep rows, by band tensor
+  std::map<BufferId, BufferId> passing_;  // windows of the trips under way
+  std::vector<BufferId> views_;
+};
+
+}  // namespace
+
+std::vector<Step> write_bands(Program& program, const RowRegion& region, const RowTrips& trips) {
+  return Writing(program, region, trips).run();
+}
+
+}  // namespace backcast

@@ -1,0 +1,253 @@
+// Bands of rows leave every value as it was, for any chain of windows and products, any shape and
+// height of bands; C and LLVM agree to the bit. What is chosen is what the model says pays.
+#include "passes/lower/row_bands.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "ir/graph/text.h"
+#include "ir/loop/interpreter.h"
+#include "ir/loop/liveness.h"
+#include "ir/loop/text.h"
+#include "ir/loop/verifier.h"
+#include "tests/passes/random_convolution.h"
+
+namespace backcast {
+namespace {
+
+/// A chain of convolutions and poolings, channels last, with sums of what has the same shape.
+class RandomChain {
+ public:
+  RandomChain(unsigned seed, std::string type) : random_(seed), type_(std::move(type)) {}
+
+  std::string text() {
+    shape_ = {one_of({1, 1, 1, 2}), one_of({7, 11, 16, 23, 24}), one_of({1, 5, 8}),
+              one_of({1, 3, 8, 17})};
+    const std::string input = type_text();
+    const int64_t layers = one_of({2, 3, 4, 5});
+    std::string body;
+    for (int64_t i = 0; i < layers; ++i) body += layer(i);
+    return fmt::format("func @main(%x: {}) -> {} {{\n{}  return %{}\n}}\n", input, type_text(),
+                       body, value_);
+  }
+
+ private:
+  int64_t one_of(const std::vector<int64_t>& values) { return values[random_() % values.size()]; }
+
+  std::string type_text() const { return fmt::format("{}[{}]", type_, fmt::join(shape_, ",")); }
+
+  std::string layer(int64_t i) {
+    const int64_t kind = one_of({0, 0, 1, 1, 1, 2, 3});
+    std::string text = kind == 3 ? pooling(i) : convolution(i, kind);
+    const std::string now = type_text();
+    if (i > 0 && kept_type_ == now && one_of({0, 1}) == 1) {
+      text += fmt::format("  %s{0} = add %{1}, %{2}\n", i, value_, kept_);
+      value_ = fmt::format("s{}", i);
+    } else {
+      text += fmt::format("  %r{0} = relu %{1}\n", i, value_);
+      value_ = fmt::format("r{}", i);
+    }
+    if (kept_type_ != now || one_of({0, 1}) == 1) {
+      kept_ = value_;
+      kept_type_ = now;
+    }
+    return text;
+  }
+
+  /// Kinds: dense, depthwise, of one position.
+  std::string convolution(int64_t i, int64_t kind) {
+    const int64_t kernel = kind == 2 ? 1 : one_of({3, 3, 5, 2}), stride = one_of({1, 1, 2});
+    const int64_t low = std::min<int64_t>(kernel / 2, one_of({0, 1, 2})), high = kernel / 2;
+    const int64_t channels = shape_[3], groups = kind == 1 ? channels : 1;
+    const int64_t features = kind == 1 ? channels : one_of({1, 3, 8, 17});
+    if (std::min(shape_[1], shape_[2]) + low + high < kernel) return same(i);
+    for (size_t d : {1u, 2u}) shape_[d] = (shape_[d] + low + high - kernel) / stride + 1;
+    shape_[3] = features;
+    std::string text =
+        fmt::format("  %w{0} = constant {{value={1}[{2},{3},{4},{4}] [{5}]}}\n", i, type_, features,
+                    channels / groups, kernel,
+                    random_numbers(features * (channels / groups) * kernel * kernel, random_));
+    text += fmt::format(
+        "  %c{0} = conv %{1}, %w{0} {{input_feature=3, input_spatial=[1,2], kernel_spatial=[2,3], "
+        "output_feature=3, output_spatial=[1,2], strides=[{2},{2}], pad_low=[{3},{3}], "
+        "pad_high=[{4},{4}], input_dilation=[1,1], kernel_dilation=[1,1], feature_groups={5}}}\n",
+        i, value_, stride, low, high, groups);
+    value_ = fmt::format("c{}", i);
+    return text;
+  }
+
+  std::string same(int64_t i) {
+    const std::string text = fmt::format("  %c{} = abs %{}\n", i, value_);
+    value_ = fmt::format("c{}", i);
+    return text;
+  }
+
+  std::string pooling(int64_t i) {
+    if (shape_[1] < 2 || shape_[2] < 2) return same(i);
+    const std::string text = fmt::format(
+        "  %c{} = reduce_window %{} {{kind=max, window=[1,2,2,1], strides=[1,2,2,1], "
+        "dilation=[1,1,1,1], pad_low=[0,0,0,0], pad_high=[0,0,0,0]}}\n",
+        i, value_);
+    shape_[1] /= 2;
+    shape_[2] /= 2;
+    value_ = fmt::format("c{}", i);
+    return text;
+  }
+
+  std::mt19937 random_;
+  std::string type_, value_ = "x", kept_, kept_type_;
+  std::vector<int64_t> shape_;
+};
+
+/// The passes before and after bands are chosen.
+PipelineResult until_bands(const Module& module, const TargetInfo& target) {
+  PipelineOptions options;
+  options.stop_after = "winograd";
+  return run_pipeline(module, target, options);
+}
+
+void run_rest(PipelineResult& state, const TargetInfo& target) {
+  bool after = false;
+  for (const std::string& name : pass_names()) {
+    if (after) run_pass(state, name, target, "model");
+    after = after || name == "row_bands";
+  }
+}
+
+/// Of the longest chain of steps that ends with the last one.
+std::optional<loop::Program> longest_bands(const loop::Program& program) {
+  const size_t steps = program.entries[0].steps.size();
+  std::optional<loop::Program> bands;
+  for (size_t first = 0; first + 1 < steps && !bands; ++first) {
+    bands = band_steps(program, {first, steps - 1, 3});
+  }
+  return bands;
+}
+
+class Chains : public testing::TestWithParam<unsigned> {};
+
+TEST_P(Chains, KeepEveryValueInAnyBands) {
+  const Module module = parse_module(RandomChain(GetParam(), "f32").text());
+  const TargetInfo& target = *find_target("x86-64-v3");
+  const loop::Program program = until_bands(module, target).program;
+  const std::vector<Literal> inputs = random_inputs(module);
+  const Literal expected = loop::interpret(program, "run", inputs).front();
+  const size_t steps = program.entries[0].steps.size();
+  for (size_t last = 1; last < steps; ++last) {
+    for (size_t first = 0; first < last; ++first) {
+      for (int64_t height = 1; height < 12; ++height) {
+        const std::optional<loop::Program> bands = band_steps(program, {first, last, height});
+        if (!bands) continue;
+        loop::verify(*bands, "row_bands");
+        const loop::Program parsed =
+            loop::parse_program(loop::print(*bands), loop::print_constants(*bands));
+        EXPECT_TRUE(loop::equal(parsed, *bands));
+        EXPECT_EQ(loop::interpret(*bands, "run", inputs).front(), expected)
+            << "steps " << first << " to " << last << ", height " << height << "\n"
+            << loop::print(*bands);
+      }
+    }
+  }
+}
+
+TEST_P(Chains, CompiledToTheBit) {
+  const Module module = parse_module(RandomChain(GetParam(), "f32").text());
+  const TargetInfo target = resolve_target("native");
+  PipelineResult state = until_bands(module, target);
+  const std::optional<loop::Program> bands = longest_bands(state.program);
+  if (!bands) return;
+  state.program = *bands;
+  run_rest(state, target);
+  NodeCase one;
+  one.name = one.model.model_file = "chain";
+  const std::vector<Literal> inputs = random_inputs(module);
+  one.sets.push_back({"set", inputs, evaluate_main(module, inputs)});
+  one.model.target = target;
+  one.model.result = std::move(state);
+  one.model.abi = abi_of(one.model.result.program);
+  expect_close_and_equal(one, 1e-5);
+}
+
+constexpr unsigned kChains = 24;
+
+INSTANTIATE_TEST_SUITE_P(RowBands, Chains, testing::Range(1u, kChains + 1));
+
+TEST(RowBands, FitMostChains) {
+  unsigned count = 0;
+  for (unsigned seed = 1; seed <= kChains; ++seed) {
+    const Module module = parse_module(RandomChain(seed, "f32").text());
+    const TargetInfo& target = *find_target("x86-64-v3");
+    count += longest_bands(until_bands(module, target).program).has_value();
+  }
+  EXPECT_GT(count, kChains * 3 / 4);
+}
+
+/// Expands, mixes positions and projects, as inverted residual blocks do.
+Module block_of(int64_t rows, int64_t width) {
+  std::mt19937 random(5);
+  return parse_module(fmt::format(
+      R"(
+func @main(%x: f32[1,{0},{0},8]) -> f32[1,{0},{0},8] {{
+  %w = constant {{value=f32[{1},8,1,1] [{2}]}}
+  %d = constant {{value=f32[{1},1,3,3] [{3}]}}
+  %p = constant {{value=f32[8,{1},1,1] [{4}]}}
+  %a = conv %x, %w {{input_feature=3, input_spatial=[1,2], kernel_spatial=[2,3], output_feature=3, output_spatial=[1,2], strides=[1,1], pad_low=[0,0], pad_high=[0,0], input_dilation=[1,1], kernel_dilation=[1,1]}}
+  %b = relu %a
+  %c = conv %b, %d {{input_feature=3, input_spatial=[1,2], kernel_spatial=[2,3], output_feature=3, output_spatial=[1,2], strides=[1,1], pad_low=[1,1], pad_high=[1,1], input_dilation=[1,1], kernel_dilation=[1,1], feature_groups={1}}}
+  %e = relu %c
+  %f = conv %e, %p {{input_feature=3, input_spatial=[1,2], kernel_spatial=[2,3], output_feature=3, output_spatial=[1,2], strides=[1,1], pad_low=[0,0], pad_high=[0,0], input_dilation=[1,1], kernel_dilation=[1,1]}}
+  %y = add %f, %x
+  return %y
+}})",
+      rows, width, random_numbers(width * 8, random), random_numbers(width * 9, random),
+      random_numbers(width * 8, random)));
+}
+
+PipelineResult compile(const Module& module, const TargetInfo& target) {
+  return run_pipeline(module, target, {});
+}
+
+size_t loops(const PipelineResult& result) {
+  size_t count = 0;
+  for (const loop::Step* step : loop::flat_steps(result.program.entries[0].steps)) {
+    count += step->kind == loop::StepKind::loop;
+  }
+  return count;
+}
+
+TEST(RowBands, AreChosenForWhatLeavesTheCache) {
+  const TargetInfo& target = *find_target("x86-64-v4");
+  const Module large = block_of(64, 96);
+  EXPECT_EQ(loops(compile(large, target)), 1u);
+  EXPECT_EQ(loops(compile(block_of(16, 96), target)), 0u);
+  TargetInfo uncached = target;
+  uncached.l2_bytes = 0;
+  const PipelineResult whole = compile(large, uncached);
+  EXPECT_EQ(loops(whole), 0u);
+  EXPECT_LT(compile(large, target).program.arena_bytes * 2, whole.program.arena_bytes);
+}
+
+TEST(RowBands, MultiplyNothingTwice) {
+  const Module module = block_of(64, 96);
+  const auto products = [](const loop::Program& program) {
+    int64_t sum = 0;
+    for (const loop::Step& step : program.entries[0].steps) {
+      const bool repeats = step.kind == loop::StepKind::loop;
+      for (const loop::Step& call : repeats ? step.body : std::vector<loop::Step>{step}) {
+        if (call.kind != loop::StepKind::call) continue;
+        sum += program.kernels.at(call.kernel).macs * (repeats ? step.count.constant() : 1);
+      }
+    }
+    return sum;
+  };
+  const TargetInfo& target = *find_target("x86-64-v4");
+  const loop::Program whole = until_bands(module, target).program;
+  const loop::Program bands = row_bands(whole, target);
+  EXPECT_FALSE(loop::equal(bands, whole));
+  EXPECT_EQ(products(bands), products(whole));
+}
+
+}  // namespace
+}  // namespace backcast
