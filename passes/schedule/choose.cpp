@@ -349,24 +349,24 @@ bool Chooser::is_tiled(const std::string& axis) const {
   return axis == schedule_.vector_axis || axis == schedule_.tile_axis || axis == schedule_.jam_axis;
 }
 
-/// The first cache holds all constants of the contraction, the second not all that runs past them.
-bool Chooser::is_stream_past_constants() const {
-  if (target_.vector_bits == 0 || target_.l2_bytes == 0) return false;
-  int64_t near = 0, far = 0;
+/// Whether all constants of the contraction stay in the first cache, beside what runs past them.
+bool Chooser::are_constants_near() const {
+  if (target_.vector_bits == 0) return false;
+  int64_t bytes = 0;
   for (const loop::BufferParam& param : kernel_.buffers) {
-    const Dim size = TensorType{ElementType::f32, param.shape}.element_count();
-    if (!size.is_constant()) return false;
     const bool packed = std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
       return a.buffer == param.name && a.packable && a.constant;
     });
-    (packed ? near : far) += size.constant() * byte_size(loop::element_of(param.element));
+    const Dim size = TensorType{ElementType::f32, param.shape}.element_count();
+    if (packed && !size.is_constant()) return false;
+    if (packed) bytes += size.constant() * byte_size(loop::element_of(param.element));
   }
-  return near > 0 && near <= target_.l1_bytes / 2 && far > target_.l2_bytes;
+  return bytes > 0 && bytes <= target_.l1_bytes / 2;
 }
 
 /// Where something is reused across the vector axis' blocks (a contraction) the packed panel
-/// stays in cache: vector axis outside. Where all panels do, what is larger is walked through once:
-/// vector axis inside of rows. Otherwise memory order.
+/// stays in cache: vector axis outside. Where all panels do, operands and results are walked
+/// through once, in order: vector axis inside of tiles. Otherwise memory order.
 void Chooser::choose_order() {
   bool contraction = false;
   for (const Access& a : accesses_) {
@@ -381,8 +381,8 @@ void Chooser::choose_order() {
     // Axes that choose another panel (groups) stay outside of everything.
     if (in_panel) schedule_.order.push_back(axis.name);
   }
-  const bool rows_outside = contraction && is_stream_past_constants();
-  if (contraction && !rows_outside) schedule_.order.push_back(schedule_.vector_axis);
+  const bool panels_outside = contraction && !are_constants_near();
+  if (panels_outside) schedule_.order.push_back(schedule_.vector_axis);
   for (const Axis& axis : definition_.axes) {
     const auto& order = schedule_.order;
     if (is_tiled(axis.name)) continue;
@@ -390,9 +390,8 @@ void Chooser::choose_order() {
       schedule_.order.push_back(axis.name);
     }
   }
-  if (rows_outside) schedule_.order.push_back(schedule_.vector_axis);
   if (!schedule_.tile_axis.empty()) schedule_.order.push_back(schedule_.tile_axis);
-  if (!contraction && !schedule_.vector_axis.empty()) {
+  if (!panels_outside && !schedule_.vector_axis.empty()) {
     schedule_.order.push_back(schedule_.vector_axis);
   }
 }

@@ -65,7 +65,7 @@ class Chooser {
   bool is_tiled(const std::string& axis) const;
   bool choose_transposition();
   std::string contiguous_partner(const std::string& vector_axis) const;
-  bool is_stream_past_constants() const;
+  bool are_constants_near() const;
   void choose_order();
   std::vector<loop::Axis> in_memory_order(const Access& access) const;
   int64_t contiguous_run(const Access& access) const;
