@@ -31,6 +31,7 @@
 #include "passes/schedule/drop_unused.h"
 #include "passes/schedule/parallelize.h"
 #include "passes/schedule/schedule.h"
+#include "passes/schedule/skip_unchanged.h"
 
 namespace backcast {
 namespace {
@@ -120,6 +121,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"row_bands", row_bands_pass},
       // Register tiles, vectors, packed constants.
       {"schedule", schedule},
+      // Rows that an update leaves as they are.
+      {"skip_unchanged", skip_unchanged},
       // The originals of packed constants.
       {"drop_unused", drop_unused},
       // Cheap values that would lie idle at the peak of training are computed again.
