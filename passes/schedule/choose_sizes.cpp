@@ -21,6 +21,8 @@ constexpr int64_t kWaitingProducts = 4;
 // Multiply-accumulates per iteration of an inner loop: its counters take the units that vectors
 // need, and longer bodies wait less between requests to memory.
 constexpr int64_t kBody = 64;
+// The same where every one of them waits for a line of the second cache.
+constexpr int64_t kStreamBody = 128;
 
 }  // namespace
 
@@ -170,6 +172,18 @@ double Chooser::total_cycles(int64_t size, int64_t vectors) const {
   return total;
 }
 
+/// Vectors of a constant, each read once per position, that the first cache does not hold.
+bool Chooser::streams_constant() const {
+  if (lanes_ == 1 || target_.l2_bytes == 0) return false;
+  return std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
+    if (!a.packable || !a.constant || !mentions(a.flat, schedule_.vector_axis)) return false;
+    const loop::BufferParam& param = *kernel_.find(a.buffer);
+    const Dim size = TensorType{ElementType::f32, param.shape}.element_count();
+    return size.is_constant() &&
+           size.constant() * byte_size(loop::element_of(param.element)) > target_.l1_bytes;
+  });
+}
+
 void Chooser::choose_sizes() {
   if (!is_reduction_) {
     if (!schedule_.vector_axis.empty()) {
@@ -203,7 +217,11 @@ void Chooser::choose_sizes() {
   if (!schedule_.vector_axis.empty()) schedule_.vector_segments = vector_segments(best_vectors);
   if (!schedule_.tile_axis.empty()) schedule_.tile_segments = tile_segments(best_tile);
   int64_t body = best_tile * best_vectors * steps;
-  if (steps == 1) schedule_.reduce_unroll = std::clamp<int64_t>(kBody / body, 1, 4);
+  const bool streams = best_tile == 1 && streams_constant();
+  if (steps == 1) {
+    schedule_.reduce_unroll = streams ? std::clamp<int64_t>(kStreamBody / body, 1, 16)
+                                      : std::clamp<int64_t>(kBody / body, 1, 4);
+  }
   schedule_.chains = free_chains(best_tile * schedule_.jam * best_vectors);
   schedule_.rolled_epilogue = needs_rolled_epilogue();
 }

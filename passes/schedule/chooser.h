@@ -85,6 +85,7 @@ class Chooser {
   std::vector<TileSegment> tile_segments(int64_t size) const;
   std::vector<TileSegment> symbolic_tiles(int64_t size) const;
   double total_cycles(int64_t size, int64_t vectors) const;
+  bool streams_constant() const;
   void choose_sizes();
   int64_t free_chains(int64_t registers) const;
   bool needs_rolled_epilogue() const;
