@@ -78,8 +78,13 @@ class Body {
         nullptr);
   }
 
-  /// The largest expression whose being zero makes the body do nothing; empty when there is none.
-  Expr factor() const {
+  /// The largest expression whose being zero makes the body, which writes a buffer of the kernel,
+  /// do nothing; empty when there is none.
+  Expr factor(const Kernel& kernel) const {
+    const bool writes = std::any_of(written_.begin(), written_.end(), [&](const std::string& name) {
+      return kernel.find(name) != nullptr;
+    });
+    if (!writes) return {};
     std::vector<Expr> candidates;
     loop::visit(
         body_,
@@ -160,12 +165,12 @@ class Body {
   std::set<std::string> written_, bound_;
 };
 
-/// Stores to the kernel's buffers; nothing where their number is not known.
-std::optional<int64_t> stores(const Stmt& stmt, const Kernel& kernel) {
-  if (stmt->kind == StmtKind::store) return kernel.find(stmt->name) != nullptr ? 1 : 0;
+/// Stores, registers included; nothing where their number is not known.
+std::optional<int64_t> stores(const Stmt& stmt) {
+  if (stmt->kind == StmtKind::store) return 1;
   int64_t count = 0, trips = 1;
   for (const Stmt& part : stmt->body) {
-    const std::optional<int64_t> inside = stores(part, kernel);
+    const std::optional<int64_t> inside = stores(part);
     if (!inside) return std::nullopt;
     count += *inside;
   }
@@ -175,26 +180,43 @@ std::optional<int64_t> stores(const Stmt& stmt, const Kernel& kernel) {
   return count * trips;
 }
 
-/// The loops of a kernel with guards in them, the outermost that can have one; the same statement
-/// where there are none.
-Stmt guarded(const Stmt& stmt, const Kernel& kernel) {
+/// A body of loop `variable` with a guard around it; null when there is none.
+Stmt under_guard(const Stmt& body, const std::string& variable, const Kernel& kernel) {
+  if (stores(body).value_or(0) < kLeastStores) return {};
+  const Expr factor = Body(body, variable).factor(kernel);
+  if (!factor) return {};
+  return loop::if_branch(loop::binary(Op::ne, factor, loop::float_constant(factor.type(), 0)),
+                         body);
+}
+
+/// The steps of an unrolled loop: blocks, and what stands behind the last one.
+std::vector<Stmt> steps_of(const Stmt& body) {
+  if (body->kind != StmtKind::block) return {body};
+  const auto is_block = [](const Stmt& s) { return s->kind == StmtKind::block; };
+  const auto last = std::find_if(body->body.rbegin(), body->body.rend(), is_block).base();
+  std::vector<Stmt> steps(body->body.begin(), last);
+  if (last == body->body.begin() || last == body->body.end()) return body->body;
+  steps.push_back(loop::block({last, body->body.end()}));
+  return steps;
+}
+
+/// The loops of a kernel with guards in them, around bodies of the outermost that can have one or
+/// around their unrolled steps; the same statement where there are none.
+Stmt guarded(const Stmt& stmt, const std::string& variable, const Kernel& kernel) {
   if (stmt->kind == StmtKind::for_loop) {
     const Stmt& body = stmt->body[0];
-    if (stores(body, kernel).value_or(0) < kLeastStores) return stmt;
-    if (const Expr factor = Body(body, stmt->name).factor()) {
-      const Expr acts = loop::binary(Op::ne, factor, loop::float_constant(factor.type(), 0));
-      return loop::for_loop(stmt->name, stmt->exprs[0], stmt->exprs[1], loop::if_branch(acts, body),
-                            stmt->for_kind);
-    }
-    const Stmt inner = guarded(body, kernel);
+    Stmt inner = under_guard(body, stmt->name, kernel);
+    if (!inner) inner = guarded(body, stmt->name, kernel);
     if (inner.get() == body.get()) return stmt;
     return loop::for_loop(stmt->name, stmt->exprs[0], stmt->exprs[1], inner, stmt->for_kind);
   }
   if (stmt->kind != StmtKind::block) return stmt;
   bool changed = false;
   std::vector<Stmt> parts;
-  for (const Stmt& part : stmt->body) {
-    parts.push_back(guarded(part, kernel));
+  for (const Stmt& part : steps_of(stmt)) {
+    const bool is_step = part->kind == StmtKind::block && !variable.empty();
+    const Stmt whole = is_step ? under_guard(part, variable, kernel) : Stmt();
+    parts.push_back(whole ? whole : guarded(part, variable, kernel));
     changed = changed || parts.back().get() != part.get();
   }
   return changed ? loop::block(std::move(parts)) : stmt;
@@ -223,7 +245,7 @@ class Skipping {
     const std::map<std::string, std::string> names = updated_in_place(kernel, step);
     if (names.empty()) return;
     const Stmt body = loop::rename_buffers(kernel.body, names);
-    const Stmt with_guards = guarded(body, kernel);
+    const Stmt with_guards = guarded(body, "", kernel);
     if (with_guards.get() == body.get()) return;
     kernel.body = with_guards;
     for (size_t i = kernel.buffers.size(); i-- > 0;) {
