@@ -318,13 +318,13 @@ Text FunctionWriter::load_text(const ExprNode& node) {
   return is_bool ? cast_text(prelude_, memory, node.type, gathered) : gathered;
 }
 
-/// Into the second cache: what comes next but one must not displace what is in use. The address may
-/// lie behind the buffer, where a pointer must not.
-void FunctionWriter::prefetch(const std::string& buffer, const Expr& index) {
+/// The address may lie behind the buffer, where a pointer must not.
+void FunctionWriter::prefetch(const std::string& buffer, const Expr& index, loop::Cache cache) {
   const Place& from = place(buffer);
-  line(
-      fmt::format("__builtin_prefetch((const void *)((uintptr_t){} + {} * (uintptr_t)({})), 0, 2);",
-                  from.name, prelude_.bits(from.element.scalar) / 8, expr(index).at(kSum)));
+  line(fmt::format(
+      "__builtin_prefetch((const void *)((uintptr_t){} + {} * (uintptr_t)({})), 0, {});", from.name,
+      prelude_.bits(from.element.scalar) / 8, expr(index).at(kSum),
+      cache == loop::Cache::first ? 3 : 2));
 }
 
 void FunctionWriter::store(const std::string& buffer, const Expr& index, const Expr& value) {

@@ -206,7 +206,7 @@ void KernelWriter::statement(const Stmt& stmt) {
       return alloc(node, {stmt}, 0);
     case StmtKind::prefetch:
       writer_.begin_statement(node.exprs);
-      return writer_.prefetch(node.name, node.exprs[0]);
+      return writer_.prefetch(node.name, node.exprs[0], node.cache);
     case StmtKind::define:
       break;
   }

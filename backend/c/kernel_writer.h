@@ -43,7 +43,7 @@ class FunctionWriter {
   void close(const std::string& text = "}");
 
   void store(const std::string& buffer, const loop::Expr& index, const loop::Expr& value);
-  void prefetch(const std::string& buffer, const loop::Expr& index);
+  void prefetch(const std::string& buffer, const loop::Expr& index, loop::Cache cache);
   /// A constant index of a buffer whose elements are variables.
   static int64_t variable_index(const loop::Expr& index);
   const Place& place(const std::string& name) const;

@@ -234,13 +234,13 @@ llvm::Value* ExprEmitter::emit_load(const ExprNode& node) {
   return from_memory(builder_, node.type, loaded);
 }
 
-/// Into the second cache: what comes next but one must not displace what is in use.
-void ExprEmitter::emit_prefetch(const std::string& buffer, const Expr& index) {
+void ExprEmitter::emit_prefetch(const std::string& buffer, const Expr& index, loop::Cache cache) {
   const Place& from = place(buffer);
   llvm::Value* first = contiguous_address(from, from.element.with_lanes(1), index);
   builder_.CreateIntrinsic(
       llvm::Intrinsic::prefetch, {first->getType()},
-      {first, builder_.getInt32(0), builder_.getInt32(2), builder_.getInt32(1)});
+      {first, builder_.getInt32(0), builder_.getInt32(cache == loop::Cache::first ? 3 : 2),
+       builder_.getInt32(1)});
 }
 
 void ExprEmitter::emit_store(const std::string& buffer, const Expr& index, const Expr& value) {

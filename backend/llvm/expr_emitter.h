@@ -47,7 +47,7 @@ class ExprEmitter {
     order_.clear();
   }
 
-  void emit_prefetch(const std::string& buffer, const loop::Expr& index);
+  void emit_prefetch(const std::string& buffer, const loop::Expr& index, loop::Cache cache);
   void emit_store(const std::string& buffer, const loop::Expr& index, const loop::Expr& value);
 
  private:

@@ -117,7 +117,7 @@ void KernelEmitter::emit(const Stmt& stmt) {
     case StmtKind::alloc:
       return emit_alloc(*stmt);
     case StmtKind::prefetch:
-      return exprs_.emit_prefetch(stmt->name, stmt->exprs[0]);
+      return exprs_.emit_prefetch(stmt->name, stmt->exprs[0], stmt->cache);
     case StmtKind::define:
       break;
   }

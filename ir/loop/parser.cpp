@@ -125,7 +125,8 @@ Stmt KernelParser::prefetch() {
   in_.expect("[");
   const Expr at = expect_type(Type{});
   in_.expect("]");
-  return make({.kind = StmtKind::prefetch, .name = name, .exprs = {at}});
+  const Cache cache = in_.accept("near") ? Cache::first : Cache::second;
+  return make({.kind = StmtKind::prefetch, .name = name, .cache = cache, .exprs = {at}});
 }
 
 Stmt KernelParser::store() {

@@ -99,7 +99,8 @@ std::string stmt_text(const StmtNode& s, int indent) {
       return "alloc " + name_text(s.name) + " : " + s.type.to_string() + "[" + print(s.exprs[0]) +
              "] " + (s.memory == Memory::registers ? "registers" : "stack");
     case StmtKind::prefetch:
-      return "prefetch " + name_text(s.name) + "[" + print(s.exprs[0]) + "]";
+      return "prefetch " + name_text(s.name) + "[" + print(s.exprs[0]) + "]" +
+             (s.cache == Cache::first ? " near" : "");
     case StmtKind::define:
       return definition_text(*s.definition, indent);
   }

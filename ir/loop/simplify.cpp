@@ -31,7 +31,7 @@ class StmtSimplifier {
       case StmtKind::alloc:
         return alloc(s->name, s->type, expr(s->exprs[0]), s->memory);
       case StmtKind::prefetch:
-        return prefetch(s->name, expr(s->exprs[0]));
+        return prefetch(s->name, expr(s->exprs[0]), s->cache);
       case StmtKind::define:
         return run_definition(*s->definition);
     }

@@ -78,9 +78,10 @@ Stmt store(const std::string& buffer, Expr index, Expr value) {
       {.kind = StmtKind::store, .name = buffer, .exprs = {std::move(index), std::move(value)}});
 }
 
-Stmt prefetch(const std::string& buffer, Expr index) {
+Stmt prefetch(const std::string& buffer, Expr index, Cache cache) {
   BC_CHECK(index.type() == Type{}, "prefetch of {} at {}", buffer, index.type().to_string());
-  return make({.kind = StmtKind::prefetch, .name = buffer, .exprs = {std::move(index)}});
+  return make(
+      {.kind = StmtKind::prefetch, .name = buffer, .cache = cache, .exprs = {std::move(index)}});
 }
 
 Stmt alloc(const std::string& name, Type element, Expr count, Memory memory) {

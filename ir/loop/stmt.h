@@ -59,6 +59,9 @@ enum class ForKind : uint8_t { serial, unrolled, vectorized, parallel };
 /// registers: indices are constants once legalised, elements become variables. stack: bounded local
 /// array.
 enum class Memory : uint8_t { registers, stack };
+/// How near a hint brings a line: what is read within some steps, or what comes next but one and
+/// must not displace what is in use.
+enum class Cache : uint8_t { second, first };
 
 struct StmtNode;
 class Stmt {
@@ -79,6 +82,7 @@ struct StmtNode {
   std::string name;  // let: variable; for: variable; store, prefetch: buffer; alloc: buffer
   ForKind for_kind = ForKind::serial;
   Memory memory = Memory::registers;  // alloc
+  Cache cache = Cache::second;        // prefetch
   Type type;                          // alloc: element type (may be a vector)
   std::vector<Expr> exprs;  // let {value}; for {begin, extent}; while {condition}; if {condition};
                             // store {flat index, value} (contiguous for a vector value and a scalar
@@ -98,9 +102,9 @@ Stmt if_branch(Expr condition, Stmt then_body, Stmt else_body = {});
 Stmt store(const std::string& buffer, Expr index, Expr value);
 Stmt alloc(const std::string& name, Type element, Expr count, Memory memory);
 Stmt define(Definition definition);
-/// A hint, for machines with caches: this element's line will be read soon. It has no other effect;
-/// the index may lie outside of the buffer.
-Stmt prefetch(const std::string& buffer, Expr index);
+/// A hint, for machines with caches: this element's line will be read or written soon. It has no
+/// other effect; the index may lie outside of the buffer.
+Stmt prefetch(const std::string& buffer, Expr index, Cache cache = Cache::second);
 
 enum class AccessMode : uint8_t { read, write, update };
 

@@ -70,9 +70,10 @@ Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindi
     Bindings inner = reduce;
     inner[axis.name] = loop::var(variable) * Expr(step) + Expr(i);
     chain_ = i % schedule_.chains;
+    copy_ = i;
     parts.push_back(reduce_loops(depth + 1, bindings, inner));
   }
-  chain_ = 0;
+  chain_ = copy_ = 0;
   return loop::for_loop(variable, Expr(0), Expr(*static_extent(axis) / step), loop::block(parts));
 }
 
@@ -252,6 +253,7 @@ Stmt Expansion::updates(const Bindings& bindings, const Bindings& reduce) {
   std::vector<Stmt> body;
   LetCache lets(body, [this](const std::string& base) { return fresh(base); });
   fetch_ahead(bindings, reduce, body);
+  fetch_operands(bindings, reduce, body);
   for (int64_t m = 0; m < rows(); ++m) {
     Bindings place = at(bindings, m);
     place.insert(reduce.begin(), reduce.end());

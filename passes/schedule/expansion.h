@@ -80,6 +80,12 @@ class Expansion {
   loop::Expr packed_index(const std::string& buffer, const Bindings& place, int64_t n) const;
   void fetch_ahead(const Bindings& bindings, const Bindings& reduce,
                    std::vector<loop::Stmt>& body) const;
+  void fetch_operands(const Bindings& bindings, const Bindings& reduce,
+                      std::vector<loop::Stmt>& body) const;
+  void fetch_step(const Fetch& fetch, Bindings place, std::vector<loop::Stmt>& body) const;
+  void fetch_lines(const Fetch& fetch, Bindings place, loop::Cache cache,
+                   std::vector<loop::Stmt>& body) const;
+  loop::Expr tile_number(const Bindings& bindings, int64_t& tiles) const;
   loop::Expr packed_load(const std::string& buffer, loop::Type type, const Bindings& place,
                          int64_t n) const;
   void combine_lanes(std::vector<loop::Stmt>& body);
@@ -105,6 +111,7 @@ class Expansion {
   loop::Expr block_, vector_base_, tile_base_;
   bool inside_jam_ = false;  // every guard with the jammed axis holds
   int64_t chain_ = 0;        // that takes the step in hand of an unrolled reduction
+  int64_t copy_ = 0;         // the step in hand of the unrolled loop's iteration
   std::vector<std::string> registers_, tails_;
   std::vector<std::vector<loop::Expr>> totals_;  // per accumulator: cells, or rows of cells
 };

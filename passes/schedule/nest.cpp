@@ -55,6 +55,7 @@ std::string NestSchedule::to_string() const {
   }
   if (!transposed_axis.empty()) add("transpose " + transposed_axis);
   if (rolled_epilogue) add("rolled epilogue");
+  for (const Fetch& fetch : fetches) add("fetch " + fetch.buffer);
   for (const auto& [name, packing] : packed) {
     add(fmt::format("{} {}", packing.at_run_time ? "repack" : "pack", name));
   }

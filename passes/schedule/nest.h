@@ -49,6 +49,20 @@ struct Packing {
   int64_t reduce_count() const;
 };
 
+/// Lines of a buffer that a tile's reduction asks for before somebody needs them.
+struct Fetch {
+  enum class Kind : uint8_t {
+    step,   // what a later step of the innermost loop reads
+    row,    // what the tile reads or writes when its sums are done, row by row
+    strip,  // what the next block of the vector axis reads, evenly over this one's tiles
+  };
+  Kind kind = Kind::step;
+  std::string buffer;
+  loop::Expr index;       // into the buffer as it lies in memory
+  std::string axis = {};  // step: of the innermost loop
+  int64_t steps = 0;      // step: how far ahead
+};
+
 struct NestSchedule {
   std::vector<std::string> order;  // every axis, outermost first
   std::string vector_axis;         // may be empty
@@ -83,6 +97,7 @@ struct NestSchedule {
   int64_t blocks = 1;      // its extent
   std::string totals;      // the buffer's parameter
   std::string fetched;     // a packed constant whose next panel is fetched ahead; may be empty
+  std::vector<Fetch> fetches;
   // What is contiguous along the tile axis, not along the vector axis, is turned in registers.
   std::string transposed_axis;            // the tile axis or empty
   std::map<std::string, Packing> packed;  // by buffer parameter

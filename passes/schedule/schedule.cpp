@@ -12,6 +12,7 @@
 #include "passes/schedule/affine.h"
 #include "passes/schedule/choose.h"
 #include "passes/schedule/fetch_ahead.h"
+#include "passes/schedule/fetch_operands.h"
 #include "passes/schedule/follow_reads.h"
 #include "passes/schedule/join_loops.h"
 #include "passes/schedule/panel.h"
@@ -339,6 +340,7 @@ class Scheduling {
   Stmt expand_nest(const Definition& definition, NestSchedule chosen, Kernel& kernel, Step& step,
                    bool alone) {
     chosen.fetched = constant_to_fetch(definition, chosen, constant_bytes_, target_);
+    chosen.fetches = choose_fetches(definition, kernel, chosen, target_);
     for (auto& [param, packing] : chosen.packed) {
       if (packing.at_run_time || !alone) packing.parameter = fresh_parameter(kernel, param);
     }

@@ -1,5 +1,5 @@
-// Weights that caches do not hold: reductions in blocks and panels fetched ahead leave every value
-// as it was but for the order of sums. Small caches make both happen to small convolutions.
+// What caches do not hold: reductions in blocks, panels of weights and operands fetched ahead leave
+// every value as it was but for the order of sums. Small caches make all happen to small shapes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -83,6 +83,52 @@ TEST_P(DistantConstants, CompiledToTheBit) {
 
 INSTANTIATE_TEST_SUITE_P(Convolutions, DistantConstants, testing::ValuesIn(kConvs),
                          [](const auto& info) { return info.param.name(); });
+
+// What products read and write across their order is asked for ahead, which changes nothing.
+struct Product {
+  int64_t sum, rows, columns;
+  bool asks;
+};
+
+const Product kProducts[] = {
+    {64, 37, 48, true},  {67, 129, 64, true}, {128, 256, 40, true}, {41, 8, 256, true},
+    {31, 64, 64, false}, {1, 5, 7, false},    {64, 64, 1, false},   {0, 64, 64, false},
+};
+
+class AcrossTheSum : public testing::TestWithParam<Product> {};
+
+TEST_P(AcrossTheSum, EqualWithRequests) {
+  const Product& p = GetParam();
+  const auto module_in = [&](const std::string& type) {
+    return parse_module(fmt::format(R"(
+func @main(%x: {0}[{1},{2}], %y: {0}[{1},{3}], %w: {0}[{2},{3}]) -> {0}[{2},{3}] {{
+  %p = dot_general %x, %y {{lhs_contract=[0], rhs_contract=[0]}}
+  %z = add %p, %w
+  return %z
+}})",
+                                    type, p.sum, p.rows, p.columns));
+  };
+  const Module doubles = module_in("f64");
+  const std::vector<Literal> inputs = random_inputs(doubles);
+  const Literal expected = evaluate_main(doubles, inputs).front();
+  TargetInfo target = small_caches(*find_target("x86-64-v4"));
+  target.l1_bytes = 1 << 10;
+  PipelineOptions options;
+  options.round_trip = true;
+  const PipelineResult result = run_pipeline(doubles, target, options);
+  EXPECT_EQ(loop::print(result.program).find("] near") != std::string::npos, p.asks);
+  EXPECT_LT(error_of(loop::interpret(result.program, "run", inputs).front(), expected), 1e-12);
+
+  TargetInfo native = resolve_target("native");
+  native.l1_bytes = native.l2_bytes = 1 << 10;
+  expect_close_and_equal(compiled_case(module_in("f32"), "product", native, {}), 5e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(Products, AcrossTheSum, testing::ValuesIn(kProducts),
+                         [](const auto& info) {
+                           return fmt::format("k{}_m{}_n{}", info.param.sum, info.param.rows,
+                                              info.param.columns);
+                         });
 
 TEST(NearConstants, StayAsTheyAre) {
   const Module module = module_of(kConvs[0], "f32");
