@@ -29,6 +29,7 @@
 #include "passes/plan/rematerialize.h"
 #include "passes/plan/update_in_place.h"
 #include "passes/schedule/drop_unused.h"
+#include "passes/schedule/order_state.h"
 #include "passes/schedule/parallelize.h"
 #include "passes/schedule/schedule.h"
 #include "passes/schedule/skip_unchanged.h"
@@ -117,6 +118,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"join_updates", join_updates},
       // Convolutions with fewer multiplications, where that pays.
       {"winograd", chosen_winograd_pass},
+      // What is trained lies as its kernels read and write it.
+      {"order_state", order_state},
       // Chains with tensors too large for the near cache run band by band.
       {"row_bands", row_bands_pass},
       // Register tiles, vectors, packed constants.

@@ -8,6 +8,7 @@
 #define BC_CHECKPOINT_VERSION 1u
 #define BC_CHECKPOINT_HEAD 24u
 #define BC_CHECKPOINT_RECORD 20u
+#define BC_CHECKPOINT_PART 128u /* bytes of a variable that the state has in another order */
 
 static void bc_checkpoint_head(const bc_layout *layout, unsigned char *to) {
   bc_put32(to, BC_CHECKPOINT_MAGIC);
@@ -33,9 +34,25 @@ static bc_status bc_checkpoint_put(const bc_writer *writer, const void *bytes, s
   return writer->write(writer->user, bytes, count) == BC_OK ? BC_OK : BC_ERROR_IO;
 }
 
+/* The elements of a variable as the model has them. */
+static bc_status bc_checkpoint_put_values(const bc_writer *writer, const bc_variable *v,
+                                          const void *state, uint32_t *crc) {
+  unsigned char part[BC_CHECKPOINT_PART];
+  if (v->runs[0] == 0) {
+    return bc_checkpoint_put(writer, (const unsigned char *)state + v->offset, v->bytes, crc);
+  }
+  for (uint32_t at = 0; at < v->bytes; at += BC_CHECKPOINT_PART) {
+    const uint32_t left = v->bytes - at;
+    const uint32_t count = left < BC_CHECKPOINT_PART ? left : BC_CHECKPOINT_PART;
+    bc_state_move(v, (void *)(uintptr_t)state, at, count, part, 0);
+    const bc_status status = bc_checkpoint_put(writer, part, count, crc);
+    if (status != BC_OK) return status;
+  }
+  return BC_OK;
+}
+
 BC_RUNTIME bc_status bc_state_save(const bc_layout *layout, const void *state,
                                    const bc_writer *writer) {
-  const unsigned char *const base = (const unsigned char *)state;
   unsigned char block[BC_CHECKPOINT_HEAD];
   uint32_t crc = 0;
   if (writer == NULL || writer->write == NULL) return BC_ERROR_NULL;
@@ -48,7 +65,7 @@ BC_RUNTIME bc_status bc_state_save(const bc_layout *layout, const void *state,
     bc_checkpoint_record(v, block);
     status = bc_checkpoint_put(writer, block, BC_CHECKPOINT_RECORD, &crc);
     if (status == BC_OK && v->bytes > 0) {
-      status = bc_checkpoint_put(writer, base + v->offset, v->bytes, &crc);
+      status = bc_checkpoint_put_values(writer, v, state, &crc);
     }
   }
   if (status != BC_OK) return status;
@@ -68,14 +85,32 @@ static bc_status bc_checkpoint_match(const bc_reader *reader, const unsigned cha
   return BC_OK;
 }
 
+static bc_status bc_checkpoint_take_values(const bc_reader *reader, const bc_variable *v,
+                                           void *state, uint32_t *crc) {
+  unsigned char part[BC_CHECKPOINT_PART];
+  if (v->runs[0] == 0) {
+    unsigned char *const values = (unsigned char *)state + v->offset;
+    if (reader->read(reader->user, values, v->bytes) != BC_OK) return BC_ERROR_IO;
+    *crc = bc_crc32(*crc, values, v->bytes);
+    return BC_OK;
+  }
+  for (uint32_t at = 0; at < v->bytes; at += BC_CHECKPOINT_PART) {
+    const uint32_t left = v->bytes - at;
+    const uint32_t count = left < BC_CHECKPOINT_PART ? left : BC_CHECKPOINT_PART;
+    if (reader->read(reader->user, part, count) != BC_OK) return BC_ERROR_IO;
+    *crc = bc_crc32(*crc, part, count);
+    bc_state_move(v, state, at, count, part, 1);
+  }
+  return BC_OK;
+}
+
 BC_RUNTIME bc_status bc_state_load(const bc_layout *layout, void *state, const bc_reader *reader) {
-  unsigned char *const base = (unsigned char *)state;
   unsigned char block[BC_CHECKPOINT_HEAD];
   uint32_t crc = 0, unused = 0;
   bc_status status = bc_state_check_place(layout, state);
   if (status != BC_OK) return status;
   if (reader == NULL || reader->read == NULL) return BC_ERROR_NULL;
-  BC_FILL(base, 0, layout->bytes); /* uninitialised until the last byte has been checked */
+  BC_FILL(state, 0, layout->bytes); /* uninitialised until the last byte has been checked */
   bc_checkpoint_head(layout, block);
   status = bc_checkpoint_match(reader, block, BC_CHECKPOINT_HEAD, &crc);
   for (uint32_t i = 0; i < layout->count && status == BC_OK; ++i) {
@@ -83,8 +118,7 @@ BC_RUNTIME bc_status bc_state_load(const bc_layout *layout, void *state, const b
     bc_checkpoint_record(v, block);
     status = bc_checkpoint_match(reader, block, BC_CHECKPOINT_RECORD, &crc);
     if (status != BC_OK || v->bytes == 0) continue;
-    if (reader->read(reader->user, base + v->offset, v->bytes) != BC_OK) status = BC_ERROR_IO;
-    crc = bc_crc32(crc, base + v->offset, v->bytes);
+    status = bc_checkpoint_take_values(reader, v, state, &crc);
   }
   if (status != BC_OK) return status;
   bc_put32(block, crc);

@@ -23,8 +23,8 @@ BC_RUNTIME bc_status bc_state_check(const bc_layout *layout, const void *state) 
   const bc_status status = bc_state_check_place(layout, state);
   if (status != BC_OK) return status;
   BC_COPY(&header, state, sizeof header);
-  if (header.magic != BC_STATE_MAGIC || header.abi != BC_STATE_ABI ||
-      header.hash != layout->hash || header.generation == 0) {
+  if (header.magic != BC_STATE_MAGIC || header.abi != BC_STATE_ABI || header.hash != layout->hash ||
+      header.generation == 0) {
     return BC_ERROR_STATE;
   }
   return BC_OK;
@@ -69,9 +69,33 @@ BC_RUNTIME bc_status bc_state_set_rate(const bc_layout *layout, void *state, uin
   return BC_OK;
 }
 
+BC_RUNTIME void bc_state_move(const bc_variable *v, void *state, uint32_t at, uint32_t bytes,
+                              void *plain, int inwards) {
+  unsigned char *const base = (unsigned char *)state + v->offset;
+  unsigned char *const flat = (unsigned char *)plain;
+  const uint32_t unit = v->element & 15u; /* 4 or 8 where the order differs */
+  const uint32_t a = v->runs[0], b = v->runs[1], c = v->runs[2];
+  if (a == 0) {
+    BC_COPY(inwards ? base + at : flat, inwards ? flat : base + at, bytes);
+    return;
+  }
+  uint32_t k = at / unit % c, j = at / unit / c % b, i = at / unit / c / b;
+  for (uint32_t done = 0; done < bytes; done += unit) {
+    unsigned char *const place = base + (size_t)((k * b + j) * a + i) * unit;
+    unsigned char *const to = inwards ? place : flat + done;
+    const unsigned char *const from = inwards ? flat + done : place;
+    BC_COPY(to, from, 4);
+    if (unit == 8) BC_COPY(to + 4, from + 4, 4);
+    if (++k < c) continue;
+    k = 0;
+    if (++j < b) continue;
+    j = 0;
+    ++i;
+  }
+}
+
 BC_RUNTIME bc_status bc_state_get(const bc_layout *layout, const void *state, uint32_t roles,
                                   void *flat) {
-  const unsigned char *const base = (const unsigned char *)state;
   unsigned char *to = (unsigned char *)flat;
   if (flat == NULL) return BC_ERROR_NULL;
   const bc_status status = bc_state_check(layout, state);
@@ -79,7 +103,7 @@ BC_RUNTIME bc_status bc_state_get(const bc_layout *layout, const void *state, ui
   for (uint32_t i = 0; i < layout->count; ++i) {
     const bc_variable *const v = &bc_variables(layout)[i];
     if ((roles >> v->role & 1u) == 0) continue;
-    BC_COPY(to, base + v->offset, v->bytes);
+    bc_state_move(v, (void *)(uintptr_t)state, 0, v->bytes, to, 0);
     to += v->bytes;
   }
   return BC_OK;
@@ -87,7 +111,6 @@ BC_RUNTIME bc_status bc_state_get(const bc_layout *layout, const void *state, ui
 
 BC_RUNTIME bc_status bc_state_set(const bc_layout *layout, void *state, uint32_t roles,
                                   const void *flat) {
-  unsigned char *const base = (unsigned char *)state;
   const unsigned char *from = (const unsigned char *)flat;
   if (flat == NULL) return BC_ERROR_NULL;
   const bc_status status = bc_state_check(layout, state);
@@ -95,7 +118,7 @@ BC_RUNTIME bc_status bc_state_set(const bc_layout *layout, void *state, uint32_t
   for (uint32_t i = 0; i < layout->count; ++i) {
     const bc_variable *const v = &bc_variables(layout)[i];
     if ((roles >> v->role & 1u) == 0) continue;
-    BC_COPY(base + v->offset, from, v->bytes);
+    bc_state_move(v, state, 0, v->bytes, (void *)(uintptr_t)from, 1);
     from += v->bytes;
   }
   return BC_OK;

@@ -43,7 +43,10 @@ typedef struct bc_variable {
   uint8_t element; /* 16·kind + bytes; kinds: 0 bool, 1 unsigned, 2 signed, 3 float, 4 bfloat */
   uint8_t reserved;
   uint32_t initial; /* where the initial values begin, from the start of all; or BC_ZEROS */
-  uint32_t padding;
+  /* Where the state has another order than the model: elements of three runs of the model's axes,
+   * which the state has the other way round. Element (i, j, k) of the model is (k, j, i) of the
+   * state. Initial values are in the order of the state. runs[0] is 0 where both have one order. */
+  uint32_t runs[3];
 } bc_variable;
 
 #define BC_ZEROS 0xffffffffu
@@ -72,9 +75,15 @@ BC_RUNTIME bc_status bc_state_get(const bc_layout *layout, const void *state, ui
 BC_RUNTIME bc_status bc_state_set(const bc_layout *layout, void *state, uint32_t roles,
                                   const void *flat);
 
+/* `bytes` of a variable from where the model has byte `at`, both of whole elements: from the state
+ * to `plain`; or `inwards`, from `plain` to the state. */
+BC_RUNTIME void bc_state_move(const bc_variable *v, void *state, uint32_t at, uint32_t bytes,
+                              void *plain, int inwards);
+
 /* A checkpoint, little-endian: "BCCP", u32 format version, u64 model hash, u32 count of variables,
  * u32 0; per variable u64 name, u32 bytes, u32 start, i8 axis, u8 role, u8 element, u8 0 and its
- * bytes; u32 CRC-32 of all before. Written and read in order, with no buffer beyond a record. */
+ * bytes in the model's order; u32 CRC-32 of all before. Written and read in order, with no buffer
+ * beyond a record. */
 BC_RUNTIME bc_status bc_state_save(const bc_layout *layout, const void *state,
                                    const bc_writer *writer);
 /* Whatever fails, the state is left uninitialised: BC_ERROR_IO when the reader did,

@@ -1,6 +1,8 @@
 // See state_writer.h.
 #include "backend/c/state_writer.h"
 
+#include <fmt/ranges.h>
+
 #include "backend/library/header.h"
 #include "ir/graph/error.h"
 
@@ -17,10 +19,12 @@ std::string variable_text(const StateVariableAbi& v, const loop::Program& progra
                           const ConstantsText& constants) {
   const auto offset = constants.initial_offsets.find(v.buffer);
   return fmt::format(
-      "    /* {} */\n    {{UINT64_C(0x{:016x}), {}u, {}u, {}u, {}, {}, 0x{:02x}, 0, {}, 0}},\n",
+      "    /* {} */\n    {{UINT64_C(0x{:016x}), {}u, {}u, {}u, {}, {}, 0x{:02x}, 0, {}, "
+      "{{{}}}}},\n",
       comment_text(program.buffer(v.buffer).name), v.name_hash, v.offset, v.bytes, v.slice_start,
       v.slice_axis, v.role, v.element,
-      offset == constants.initial_offsets.end() ? "BC_ZEROS" : offset->second);
+      offset == constants.initial_offsets.end() ? "BC_ZEROS" : offset->second,
+      fmt::join(v.runs, ", "));
 }
 
 /// Parameters of the exported function, and how it calls the runtime.

@@ -162,8 +162,8 @@ uint64_t model_hash(const loop::Program& program) {
     if (buffer.kind == loop::BufferClass::arena || buffer.view_of >= 0) continue;
     // Constants may be packed for a target; what the program was told of them is not.
     if (buffer.kind == loop::BufferClass::constant && program.model_hash != 0) continue;
-    mix(hash,
-        fmt::format("{} {}", buffer.name, to_string(TensorType{buffer.element, buffer.shape})));
+    mix(hash, fmt::format("{} {}", buffer.name,
+                          to_string(TensorType{buffer.element, loop::model_shape(buffer)})));
     if (buffer.kind == loop::BufferClass::state) mix(hash, enum_name(buffer.role));
     const bool has_value =
         buffer.kind == loop::BufferClass::constant || !buffer.value.bytes().empty();

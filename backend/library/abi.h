@@ -3,6 +3,7 @@
 // the checks of an entry point with their order and status, and what the hooks are told.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -118,6 +119,9 @@ struct StateVariableAbi {
   /// Where its initial value begins among those of all variables, each aligned to its element; -1:
   /// zeros.
   int64_t initial = -1;
+  /// Elements of three runs of the model's axes that the state has the other way round; the first
+  /// is 0 where it has them as the model.
+  std::array<int64_t, 3> runs{0, 0, 0};
 };
 
 /// The state of a training library; `bytes` is 0 for a library without.

@@ -190,8 +190,8 @@ Report report_of(const loop::Program& program, const ReportOptions& options) {
   for (const StateVariableAbi& v : abi.state.variables) {
     const Buffer& buffer = program.buffer(v.buffer);
     report.state.push_back({buffer.name, std::string(enum_name(buffer.role)),
-                            to_string(TensorType{buffer.element, buffer.shape}), v.offset,
-                            v.bytes});
+                            to_string(TensorType{buffer.element, loop::model_shape(buffer)}),
+                            v.offset, v.bytes});
   }
   for (size_t i = 0; i < program.entries.size(); ++i) {
     report.entries.push_back(entry_report(program, program.entries[i], abi.entries[i]));

@@ -22,6 +22,24 @@ uint8_t checkpoint_element(ElementType element) {
   return static_cast<uint8_t>(16 * kind + byte_size(element));
 }
 
+/// What a state's order makes of the model's axes: up to three runs that change places.
+std::array<int64_t, 3> runs_of(const loop::Buffer& buffer) {
+  std::vector<int64_t> extents;  // of the runs in the order of the state
+  for (size_t i = 0; i < buffer.order.size(); ++i) {
+    const bool goes_on = i > 0 && buffer.order[i] == buffer.order[i - 1] + 1;
+    const int64_t extent = buffer.shape[i].constant();
+    if (goes_on) {
+      extents.back() *= extent;
+    } else {
+      BC_CHECK(i == 0 || buffer.order[i] < buffer.order[i - 1], "{} is no reversal", buffer.name);
+      extents.push_back(extent);
+    }
+  }
+  BC_CHECK(extents.size() <= 3, "state {} has more than three runs", buffer.name);
+  if (extents.size() < 2) return {0, 0, 0};
+  return {extents.back(), extents.size() == 3 ? extents[1] : 1, extents[0]};
+}
+
 StateVariableAbi variable_of(const loop::Program& program, loop::BufferId id) {
   const loop::Buffer& buffer = program.buffer(id);
   StateVariableAbi variable;
@@ -33,6 +51,7 @@ StateVariableAbi variable_of(const loop::Program& program, loop::BufferId id) {
   variable.slice_start = buffer.slice_start;
   variable.role = static_cast<uint8_t>(buffer.role);
   variable.element = checkpoint_element(buffer.element);
+  variable.runs = runs_of(buffer);
   return variable;
 }
 

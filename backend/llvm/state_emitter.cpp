@@ -95,7 +95,9 @@ class StateEmitter {
          integer(32, static_cast<uint64_t>(v.slice_start)),
          integer(8, static_cast<uint8_t>(v.slice_axis)), integer(8, v.role), integer(8, v.element),
          integer(8, 0), integer(32, v.initial < 0 ? 0xffffffffu : static_cast<uint64_t>(v.initial)),
-         integer(32, 0)});
+         integer(32, static_cast<uint64_t>(v.runs[0])),
+         integer(32, static_cast<uint64_t>(v.runs[1])),
+         integer(32, static_cast<uint64_t>(v.runs[2]))});
   }
 
   void emit_layout() {

@@ -58,7 +58,8 @@ bool equal_buffers(const Buffer& a, const Buffer& b) {
   return a.name == b.name && a.element == b.element && a.shape == b.shape && a.kind == b.kind &&
          a.alignment == b.alignment && a.value == b.value && a.view_of == b.view_of &&
          a.view_offset == b.view_offset && a.offset == b.offset && a.loc == b.loc &&
-         a.role == b.role && a.slice_axis == b.slice_axis && a.slice_start == b.slice_start;
+         a.role == b.role && a.slice_axis == b.slice_axis && a.slice_start == b.slice_start &&
+         a.order == b.order;
 }
 
 bool equal_steps(const Step& a, const Step& b) {

@@ -177,6 +177,13 @@ class ProgramParser {
       in_.expect("at");
       b.slice_start = in_.integer();
     }
+    if (in_.accept("order")) {
+      in_.expect("[");
+      do {
+        b.order.push_back(static_cast<int32_t>(in_.integer()));
+      } while (in_.accept(","));
+      in_.expect("]");
+    }
     if (in_.accept("loc")) b.loc = in_.loc();
     if (!ids_.emplace(b.name, static_cast<BufferId>(program_.buffers.size())).second) {
       in_.fail(at, "a second buffer %" + b.name);

@@ -173,6 +173,7 @@ std::string buffer_text(const Program& program, const Buffer& buffer) {
   if (buffer.slice_axis != -1) {
     text += fmt::format(" slice {} at {}", buffer.slice_axis, buffer.slice_start);
   }
+  if (!buffer.order.empty()) text += fmt::format(" order [{}]", fmt::join(buffer.order, ","));
   return text + loc_text(buffer.loc) + "\n";
 }
 

@@ -7,6 +7,14 @@
 
 namespace backcast::loop {
 
+Dims model_shape(const Buffer& buffer) {
+  Dims shape = buffer.shape;
+  for (size_t i = 0; i < buffer.order.size(); ++i) {
+    shape[static_cast<size_t>(buffer.order[i])] = buffer.shape[i];
+  }
+  return shape;
+}
+
 int64_t Program::storage_bytes(BufferId id) const {
   const Buffer& b = buffer(id);
   // The largest product, which need not be the product of the largest extents.

@@ -35,7 +35,13 @@ struct Buffer {
   /// model's initializer; -1: all of it.
   int32_t slice_axis = -1;
   int64_t slice_start = 0;
+  /// State that lies in another order than the model has it: for every dimension of `shape` and
+  /// `value` the model's. Empty: the model's order. `slice_axis` is one of the model's.
+  std::vector<int32_t> order;
 };
+
+/// The shape that a state has in the model.
+Dims model_shape(const Buffer& buffer);
 
 /// Index into Program::buffers.
 using BufferId = int32_t;

@@ -51,6 +51,13 @@ class StateChecker {
       fail(fmt::format("state {} of role {} has the type {}", b.name, enum_name(b.role),
                        to_string(TensorType{b.element, b.shape})));
     }
+    std::vector<int32_t> sorted = b.order;
+    std::sort(sorted.begin(), sorted.end());
+    bool is_permutation = sorted.empty() || sorted.size() == b.shape.size();
+    for (size_t i = 0; i < sorted.size(); ++i) {
+      is_permutation = is_permutation && sorted[i] == static_cast<int32_t>(i);
+    }
+    if (!is_permutation) fail("the order of state " + b.name + " is no permutation of dimensions");
     const bool has_value = !b.value.bytes().empty();
     if (has_value && !(b.value.type() == TensorType{b.element, b.shape})) {
       fail("the initial value of state " + b.name + " has another type");

@@ -17,4 +17,10 @@ NestSchedule choose_schedule(const loop::Definition& definition, const loop::Ker
                              const std::function<bool(const std::string&)>& is_constant,
                              bool may_repack = false);
 
+/// What the model thinks that the chosen schedule takes, operands rearranged and results scattered
+/// included: a figure for comparing forms of one definition.
+double schedule_cycles(const loop::Definition& definition, const loop::Kernel& kernel,
+                       const TargetInfo& target,
+                       const std::function<bool(const std::string&)>& is_constant, bool may_repack);
+
 }  // namespace backcast

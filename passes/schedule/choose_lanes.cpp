@@ -235,15 +235,32 @@ bool Chooser::fits_panel(int64_t vectors) const {
   return panel <= std::max(static_cast<double>(kPackedPanelBytes), part);
 }
 
+/// Vectors whose elements an epilogue reads and stores apart: they are turned in a buffer, or go
+/// one by one.
+double Chooser::scattering_cycles(const NestSchedule& schedule) const {
+  constexpr double kEach = 1;
+  const bool vectors = !schedule.vector_segments.empty() && schedule.vector_segments[0].lanes > 1;
+  if (!vectors || !schedule.transposed_axis.empty()) return 0;
+  const auto apart = [&](const Expr& flat) {
+    const std::optional<int64_t> c = coefficient(flat, schedule.vector_axis);
+    return !c || (*c != 0 && *c != 1);
+  };
+  int64_t places = std::count_if(outputs_.begin(), outputs_.end(), apart);
+  for (const Access& a : accesses_) places += !a.in_reduction && apart(a.flat);
+  double points = 1;
+  for (const Axis& axis : definition_.axes) {
+    points *= static_cast<double>(static_extent(axis).value_or(8));
+  }
+  return kEach * static_cast<double>(places) * points;
+}
+
 // ---- the choice ---------------------------------------------------------------------------------
 
-NestSchedule choose_schedule(const loop::Definition& definition, const loop::Kernel& kernel,
-                             const TargetInfo& target,
-                             const std::function<bool(const std::string&)>& is_constant,
-                             bool may_repack) {
-  Chooser chooser(definition, kernel, target, is_constant);
+namespace {
+
+Chooser::Plan best_plan(Chooser& chooser, bool may_repack) {
   Chooser::Plan best = chooser.plan(VectorMode::direct);
-  if (!chooser.may_vectorize_reduction() || !best.schedule.packed.empty()) return best.schedule;
+  if (!chooser.may_vectorize_reduction() || !best.schedule.packed.empty()) return best;
   const auto consider = [&](Chooser::Plan plan) {
     if (plan.possible && plan.cycles < best.cycles) best = std::move(plan);
   };
@@ -251,7 +268,26 @@ NestSchedule choose_schedule(const loop::Definition& definition, const loop::Ker
     consider(chooser.plan(VectorMode::lanes, axis));
   }
   if (may_repack) consider(chooser.plan(VectorMode::repack));
-  return best.schedule;
+  return best;
+}
+
+}  // namespace
+
+NestSchedule choose_schedule(const loop::Definition& definition, const loop::Kernel& kernel,
+                             const TargetInfo& target,
+                             const std::function<bool(const std::string&)>& is_constant,
+                             bool may_repack) {
+  Chooser chooser(definition, kernel, target, is_constant);
+  return best_plan(chooser, may_repack).schedule;
+}
+
+double schedule_cycles(const loop::Definition& definition, const loop::Kernel& kernel,
+                       const TargetInfo& target,
+                       const std::function<bool(const std::string&)>& is_constant,
+                       bool may_repack) {
+  Chooser chooser(definition, kernel, target, is_constant);
+  const Chooser::Plan plan = best_plan(chooser, may_repack);
+  return plan.cycles + chooser.scattering_cycles(plan.schedule);
 }
 
 }  // namespace backcast

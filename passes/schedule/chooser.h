@@ -28,6 +28,7 @@ class Chooser {
     bool possible = true;
   };
   Plan plan(VectorMode mode, const std::string& lane_axis = "");
+  double scattering_cycles(const NestSchedule& schedule) const;
   /// Reduction axes along which lanes can lie.
   std::vector<std::string> lane_axes() const;
   /// A reduction of one vectorisable type.

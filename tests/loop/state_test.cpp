@@ -39,6 +39,7 @@ TEST(State, ReadsBackFromText) {
   program.model_hash = 0x0123456789abcdefu;
   program.buffers[0].slice_axis = 1;
   program.buffers[0].slice_start = 3;
+  program.buffers[0].order = {0};
   const std::string text = print(program);
   EXPECT_TRUE(equal(program, parse_program(text))) << text;
   EXPECT_EQ(text, print(parse_program(text)));
@@ -117,6 +118,7 @@ TEST(State, VerifierKnowsRolesAndRules) {
                  "state key of role rate");
   expect_refused(changed([&](Program& p) { p.buffers[size_t(w)].value = f32({1}, {1}); }),
                  "initial value of state w");
+  expect_refused(changed([&](Program& p) { p.buffers[size_t(w)].order = {1}; }), "no permutation");
   expect_refused(
       changed([&](Program& p) { std::swap(p.entries[2].steps[5], p.entries[2].steps[6]); }),
       "writes state before a check_finite");

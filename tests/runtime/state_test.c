@@ -31,12 +31,12 @@ static const struct {
   bc_layout layout;
   bc_variable variables[kVariables];
 } model = {{0x0123456789abcdef, kVariables, kStateBytes, 16, 0},
-           {{11, 32, 360, 5, 1, BC_ROLE_PARAMETER, 0x34, 0, 0, 0},
-            {12, 392, 8, 0, -1, BC_ROLE_STATISTIC, 0x38, 0, 360, 0},
-            {13, 400, 360, 0, -1, BC_ROLE_SLOT, 0x34, 0, BC_ZEROS, 0},
-            {14, 768, 0, 0, -1, BC_ROLE_SLOT, 0x34, 0, BC_ZEROS, 0}, /* of no elements */
-            {15, 800, 8, 0, -1, BC_ROLE_GENERATOR, 0x14, 0, BC_ZEROS, 0},
-            {16, 808, 4, 0, -1, BC_ROLE_RATE, 0x34, 0, BC_ZEROS, 0}}};
+           {{11, 32, 360, 5, 1, BC_ROLE_PARAMETER, 0x34, 0, 0, {3, 5, 6}},
+            {12, 392, 8, 0, -1, BC_ROLE_STATISTIC, 0x38, 0, 360, {0, 0, 0}},
+            {13, 400, 360, 0, -1, BC_ROLE_SLOT, 0x38, 0, BC_ZEROS, {5, 1, 9}},
+            {14, 768, 0, 0, -1, BC_ROLE_SLOT, 0x34, 0, BC_ZEROS, {0, 0, 0}}, /* of no elements */
+            {15, 800, 8, 0, -1, BC_ROLE_GENERATOR, 0x14, 0, BC_ZEROS, {0, 0, 0}},
+            {16, 808, 4, 0, -1, BC_ROLE_RATE, 0x34, 0, BC_ZEROS, {0, 0, 0}}}};
 static const bc_layout *const layout = (const bc_layout *)(const void *)&model;
 
 static uint32_t seed = 1;
@@ -158,6 +158,38 @@ static void check_damage(void) {
   EXPECT(load(&other, good.bytes, good.count) == BC_OK);
   EXPECT(memcmp(other.bytes, state.bytes, sizeof state) == 0);
   free(good.bytes);
+}
+
+/* --- the order of the model ------------------------------------------------------------------  */
+
+/* Byte `b` of element (i, j, k) of the model, as the state has it the other way round. */
+static unsigned char turned(const State *state, const bc_variable *v, uint32_t unit, uint32_t at,
+                            uint32_t b) {
+  const uint32_t k = at % v->runs[2], j = at / v->runs[2] % v->runs[1],
+                 i = at / v->runs[2] / v->runs[1];
+  return state->bytes[v->offset + ((k * v->runs[1] + j) * v->runs[0] + i) * unit + b];
+}
+
+/* Flat vectors and checkpoints have the model's order, whatever the state's is. */
+static void check_order(void) {
+  State state, other;
+  unsigned char flat[368], slots[360];
+  make_state(&state);
+  const bc_variable *const w = &model.variables[0], *const slot = &model.variables[2];
+  EXPECT(bc_state_get(layout, &state, BC_ROLES_PARAMETERS, flat) == BC_OK);
+  for (uint32_t n = 0; n < 360; ++n) EXPECT(flat[n] == turned(&state, w, 4, n / 4, n % 4));
+  EXPECT(memcmp(flat + 360, state.bytes + 392, 8) == 0);
+  EXPECT(bc_state_get(layout, &state, 1u << BC_ROLE_SLOT, slots) == BC_OK);
+  for (uint32_t n = 0; n < 360; ++n) EXPECT(slots[n] == turned(&state, slot, 8, n / 8, n % 8));
+  Stream saved = saved_state(&state);
+  EXPECT(memcmp(saved.bytes + 24 + 20, flat, 360) == 0);
+  EXPECT(memcmp(saved.bytes + 24 + 20 + 360 + 20 + 8 + 20, slots, 360) == 0);
+  free(saved.bytes);
+  other = state;
+  memset(other.bytes + 32, 0, 360 + 8 + 360);
+  EXPECT(bc_state_set(layout, &other, BC_ROLES_PARAMETERS, flat) == BC_OK);
+  EXPECT(bc_state_set(layout, &other, 1u << BC_ROLE_SLOT, slots) == BC_OK);
+  EXPECT(memcmp(other.bytes, state.bytes, sizeof state) == 0);
 }
 
 /* --- two slots ------------------------------------------------------------------------------- */
@@ -321,6 +353,7 @@ int main(void) {
   EXPECT(memcmp(state.bytes + 32, initial.w, sizeof initial.w) == 0);
   EXPECT(memcmp(state.bytes + 392, &initial.seen, 8) == 0);
   EXPECT(state.bytes[800] == 1 && state.bytes[807] == 8 && state.bytes[400] == 0);
+  check_order();
   check_damage();
   check_slots();
   check_decay();

@@ -62,6 +62,37 @@ TEST_P(Interrupted, LoadedIsNeverStopped) {
   }
 }
 
+/// Variables that the state has in another order than the model.
+int64_t turned(const TrainingLibrary& library) {
+  const std::vector<StateVariableAbi>& variables = library.model.abi.state.variables;
+  return std::count_if(variables.begin(), variables.end(),
+                       [](const StateVariableAbi& v) { return v.runs[0] != 0; });
+}
+
+/// A machine with vectors has weights and moments in an order of its own, one without has the
+/// model's. Parameters and checkpoints go from one to the other and back, bit for bit.
+TEST(Targets, ExchangeWhatTheyHaveInOrdersOfTheirOwn) {
+  const TrainingLibrary& vectors = library_of("jit");
+  const TrainingLibrary scalars(reference_model("digits_cnn"),
+                                request_for(network("digits_cnn"), "adam", false), "gcc",
+                                std::nullopt, "riscv64");
+  EXPECT_GE(turned(vectors), 3) << "a weight and its moments";
+  EXPECT_EQ(turned(scalars), 0);
+  Student one(vectors), other(scalars);
+  EXPECT_TRUE(one.save() == other.save()) << "before the first step";
+  go_on(one, 0, kOlder);
+  ASSERT_EQ(other.load(one.save()), BC_OK);
+  EXPECT_TRUE(other.save() == one.save());
+  EXPECT_TRUE(other.parameters() == one.parameters());
+  go_on(one, kOlder, kNewer);
+  go_on(other, kOlder, kNewer);
+  EXPECT_LT(relative_distance(other.parameters(), one.parameters()), 1e-5);
+  one.set_parameters(other.parameters());
+  EXPECT_TRUE(one.parameters() == other.parameters());
+  ASSERT_EQ(one.load(other.save()), BC_OK);
+  EXPECT_TRUE(one.save() == other.save());
+}
+
 /// Two slots of flash that take so many bytes more; a byte beyond is lost, and all after it.
 struct Flash {
   std::vector<unsigned char> slots[2];

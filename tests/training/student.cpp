@@ -12,11 +12,11 @@ namespace backcast::training {
 namespace {
 
 CompiledModel compiled(const std::string& model_path, const TrainingRequest& training,
-                       std::optional<int64_t> ram) {
+                       std::optional<int64_t> ram, const std::string& target) {
   CompileRequest request;
   request.model = model_path;
   request.name = "net";
-  request.target = c_test::host_target().name;
+  request.target = target.empty() ? c_test::host_target().name : target;
   request.training = training;
   request.pipeline.passes.ram = ram;
   return compile_model(request);
@@ -47,8 +47,10 @@ void expect_ok(const std::string& function, int32_t status) {
 }  // namespace
 
 TrainingLibrary::TrainingLibrary(const std::string& model_path, const TrainingRequest& request,
-                                 const std::string& form, std::optional<int64_t> ram)
-    : model(compiled(model_path, request, ram)), library(model.result.program, form) {}
+                                 const std::string& form, std::optional<int64_t> ram,
+                                 const std::string& scheduled_for)
+    : model(compiled(model_path, request, ram, scheduled_for)),
+      library(model.result.program, form) {}
 
 std::string reference_model(const std::string& name) {
   return std::string(BACKCAST_TRAINING_REFERENCES) + "/models/" + name + ".onnx";

@@ -12,10 +12,12 @@
 
 namespace backcast::training {
 
-/// `form`: "jit", "archive", "gcc" or "clang". `ram`: PassOptions::ram.
+/// `form`: "jit", "archive", "gcc" or "clang". `ram`: PassOptions::ram. `scheduled_for`: a target
+/// whose schedules and order of the state the library has; this machine's otherwise.
 struct TrainingLibrary {
   TrainingLibrary(const std::string& model_path, const TrainingRequest& request,
-                  const std::string& form, std::optional<int64_t> ram = std::nullopt);
+                  const std::string& form, std::optional<int64_t> ram = std::nullopt,
+                  const std::string& scheduled_for = "");
 
   CompiledModel model;
   state_test::BuiltLibrary library;

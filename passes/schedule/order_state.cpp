@@ -1,0 +1,341 @@
+#include "passes/schedule/order_state.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "ir/loop/step_access.h"
+#include "ir/loop/visit.h"
+#include "passes/lower/definition_cost.h"
+#include "passes/schedule/choose.h"
+#include "passes/schedule/partition.h"
+
+namespace backcast {
+namespace {
+
+using loop::Buffer;
+using loop::BufferClass;
+using loop::BufferId;
+using loop::Definition;
+using loop::Expr;
+using loop::ExprKind;
+using loop::Kernel;
+using loop::Program;
+using loop::Step;
+using loop::Stmt;
+using loop::StmtKind;
+
+/// For every stored dimension one of the model's.
+using Order = std::vector<int32_t>;
+
+// What has less room for gains stays as the model has it.
+constexpr int64_t kLeastElements = 256;
+// What the model of cycles cannot tell apart.
+constexpr double kLeastGain = 0.02;
+
+template <class T>
+std::vector<T> permuted(const std::vector<T>& list, const Order& order) {
+  std::vector<T> result;
+  for (const int32_t i : order) result.push_back(list[static_cast<size_t>(i)]);
+  return result;
+}
+
+Literal permuted(const Literal& value, const Order& order) {
+  const std::vector<int64_t> shape = permuted(value.shape(), order);
+  std::vector<int64_t> strides(value.shape().size(), 1);
+  for (size_t i = strides.size(); i-- > 1;) strides[i - 1] = strides[i] * value.shape()[i];
+  const std::vector<int64_t> steps = permuted(strides, order);
+  const size_t unit = static_cast<size_t>(byte_size(value.element()));
+  std::vector<std::byte> bytes(value.bytes().size());
+  std::vector<int64_t> at(shape.size(), 0);
+  int64_t from = 0;
+  for (size_t to = 0; to < bytes.size(); to += unit) {
+    std::copy_n(value.bytes().begin() + from * static_cast<int64_t>(unit), unit,
+                bytes.begin() + static_cast<int64_t>(to));
+    for (size_t d = shape.size(); d-- > 0;) {
+      from += steps[d];
+      if (++at[d] < shape[d]) break;
+      from -= steps[d] * shape[d];
+      at[d] = 0;
+    }
+  }
+  return Literal(value.element(), shape, std::move(bytes));
+}
+
+/// Axes that guards of a sum mention first (what is left to tile needs no guards then), the others
+/// in the order in which the first output lies.
+void sort_axes(Definition& definition) {
+  std::set<std::string> guarded;
+  for (const loop::Accumulator& acc : definition.accumulators) {
+    loop::visit(acc.value, [&](const Expr& e) {
+      if (e->kind != ExprKind::if_then_else) return;
+      loop::visit(e->args[0], [&](const Expr& part) {
+        if (part->kind == ExprKind::var) guarded.insert(part->name);
+      });
+    });
+  }
+  const auto place = [&](const loop::Axis& axis) -> size_t {
+    if (guarded.contains(axis.name)) return 0;
+    const std::vector<Expr>& indices = definition.outputs[0].indices;
+    for (size_t i = 0; i < indices.size(); ++i) {
+      if (indices[i]->kind == ExprKind::var && indices[i]->name == axis.name) return i + 1;
+    }
+    return 0;
+  };
+  std::stable_sort(definition.axes.begin(), definition.axes.end(),
+                   [&](const loop::Axis& a, const loop::Axis& b) { return place(a) < place(b); });
+}
+
+/// The kernel over parameters that lie in another order.
+Kernel reordered(const Kernel& kernel, const std::set<std::string>& params, const Order& order) {
+  Kernel result = kernel;
+  for (loop::BufferParam& param : result.buffers) {
+    const bool moves = params.contains(param.name);
+    if (moves) param.shape = permuted(param.shape, order);
+    // Elements meet no longer where only one of two moves.
+    std::erase_if(param.over,
+                  [&](const std::string& other) { return params.contains(other) != moves; });
+  }
+  const auto on_node = [&](const Expr& e) {
+    if (e->kind != ExprKind::access || !params.contains(e->name)) return e;
+    return loop::access(e->name, e.type().scalar, permuted(e->args, order));
+  };
+  result.body = loop::rewrite(
+      kernel.body, [&](const Expr& e) { return loop::rewrite(e, on_node); },
+      [&](const Stmt& s) -> Stmt {
+        if (s->kind != StmtKind::define) return s;
+        Definition definition = *s->definition;
+        bool writes = false;
+        for (loop::DefinitionOutput& output : definition.outputs) {
+          if (!params.contains(output.buffer)) continue;
+          output.indices = permuted(output.indices, order);
+          writes = true;
+        }
+        if (!writes) return s;
+        sort_axes(definition);
+        return loop::define(std::move(definition));
+      });
+  return result;
+}
+
+/// Whether definitions alone touch the parameter.
+bool only_in_definitions(const Kernel& kernel, const std::string& param) {
+  bool result = true;
+  loop::visit(
+      kernel.body,
+      [&](const Stmt& s) { result = result && (s->kind == StmtKind::define || s->name != param); },
+      [&](const Expr& e) { result = result && (e->kind != ExprKind::load || e->name != param); });
+  return result;
+}
+
+/// The reversals of two or three runs of dimensions; those in which bytes stay where they are left
+/// out.
+std::vector<Order> reversals(const Dims& shape) {
+  const int32_t rank = static_cast<int32_t>(shape.size());
+  std::vector<Order> result;
+  std::set<Order> seen;
+  for (int32_t first = 1; first < rank; ++first) {
+    for (int32_t second = rank; second > first; --second) {
+      Order order;
+      for (int32_t i = second; i < rank; ++i) order.push_back(i);
+      for (int32_t i = first; i < second; ++i) order.push_back(i);
+      for (int32_t i = 0; i < first; ++i) order.push_back(i);
+      Order long_ones = order;
+      std::erase_if(long_ones, [&](int32_t i) { return shape[static_cast<size_t>(i)] == Dim(1); });
+      if (std::is_sorted(long_ones.begin(), long_ones.end())) continue;
+      if (seen.insert(long_ones).second) result.push_back(std::move(order));
+    }
+  }
+  return result;
+}
+
+class Ordering {
+ public:
+  Ordering(const Program& program, const TargetInfo& target) : program_(program), target_(target) {}
+
+  Program run() {
+    find_calls();
+    find_groups();
+    for (const std::vector<BufferId>& group : groups_) choose(group);
+    return std::move(program_);
+  }
+
+ private:
+  struct Call {
+    Step* step;
+    Kernel* kernel;
+    bool counts;  // in an entry point that trains
+  };
+
+  void find_calls() {
+    for (loop::EntryPoint& entry : program_.entries) {
+      find_calls(entry.steps, loop::writes_state(program_, entry));
+    }
+  }
+
+  void find_calls(std::vector<Step>& steps, bool counts) {
+    for (Step& step : steps) {
+      find_calls(step.body, counts);
+      find_calls(step.otherwise, counts);
+      if (step.kind == loop::StepKind::call) {
+        calls_.push_back({&step, &program_.kernels.at(step.kernel), counts});
+        ++times_called_[step.kernel];
+      } else {
+        for (const BufferId id : step.buffers) {
+          if (id >= 0) fixed_.insert(program_.owner(id));
+        }
+      }
+    }
+  }
+
+  bool may_move(BufferId id) const {
+    const Buffer& buffer = program_.buffer(id);
+    const bool follows = buffer.role == StateRole::parameter || buffer.role == StateRole::slot ||
+                         buffer.role == StateRole::gradient;
+    if (!follows || fixed_.contains(id) || buffer.shape.size() < 2 || !buffer.order.empty()) {
+      return false;
+    }
+    if (buffer.element != ElementType::f32 && buffer.element != ElementType::f64) return false;
+    return TensorType{buffer.element, buffer.shape}.element_count().constant() >= kLeastElements;
+  }
+
+  /// State that is read and written together, in definitions only.
+  void find_groups() {
+    for (size_t i = 0; i < program_.buffers.size(); ++i) {
+      const Buffer& view = program_.buffers[i];
+      if (view.view_of < 0) continue;
+      const BufferId owner = program_.owner(static_cast<BufferId>(i));
+      if (view.shape != program_.buffer(owner).shape) fixed_.insert(owner);
+    }
+    for (const Call& call : calls_) {
+      for (size_t i = 0; i < call.step->buffers.size(); ++i) {
+        const bool clear = times_called_.at(call.step->kernel) == 1 &&
+                           only_in_definitions(*call.kernel, call.kernel->buffers[i].name);
+        if (!clear) fixed_.insert(program_.owner(call.step->buffers[i]));
+      }
+    }
+    std::map<BufferId, BufferId> leader;
+    const std::vector<BufferId> states = program_.states();
+    for (const BufferId id : states) leader[id] = id;
+    for (const Call& call : calls_) {
+      for (const BufferId a : states_of(*call.step)) {
+        for (const BufferId b : states_of(*call.step)) {
+          if (program_.buffer(a).shape != program_.buffer(b).shape) continue;
+          const BufferId from = leader[b], to = leader[a];
+          for (auto& [id, first] : leader) {
+            if (first == from) first = to;
+          }
+        }
+      }
+    }
+    std::map<BufferId, std::vector<BufferId>> members;
+    for (const BufferId id : states) members[leader[id]].push_back(id);
+    for (auto& [first, group] : members) {
+      const bool moves =
+          std::all_of(group.begin(), group.end(), [&](BufferId id) { return may_move(id); });
+      if (moves) groups_.push_back(std::move(group));
+    }
+  }
+
+  std::set<BufferId> states_of(const Step& step) const {
+    std::set<BufferId> result;
+    for (const BufferId id : step.buffers) {
+      const BufferId owner = program_.owner(id);
+      if (program_.buffer(owner).kind == BufferClass::state) result.insert(owner);
+    }
+    return result;
+  }
+
+  /// The parameters through which a call sees what is in the group.
+  std::set<std::string> params_of(const Call& call, const std::vector<BufferId>& group) const {
+    std::set<std::string> names;
+    for (size_t i = 0; i < call.step->buffers.size(); ++i) {
+      const BufferId owner = program_.owner(call.step->buffers[i]);
+      if (std::find(group.begin(), group.end(), owner) == group.end()) continue;
+      names.insert(call.kernel->buffers[i].name);
+    }
+    return names;
+  }
+
+  void choose(const std::vector<BufferId>& group) {
+    std::vector<Call> calls;
+    for (const Call& call : calls_) {
+      if (!params_of(call, group).empty()) calls.push_back(call);
+    }
+    const auto cycles = [&](const Order* order) {
+      double sum = 0;
+      for (const Call& call : calls) {
+        if (!call.counts) continue;
+        sum += cycles_of(
+            order ? reordered(*call.kernel, params_of(call, group), *order) : *call.kernel,
+            *call.step);
+      }
+      return sum;
+    };
+    double least = cycles(nullptr) * (1 - kLeastGain);
+    std::optional<Order> best;
+    for (const Order& order : reversals(program_.buffer(group[0]).shape)) {
+      const double with_order = cycles(&order);
+      if (with_order >= least) continue;
+      least = with_order * (1 - kLeastGain);
+      best = order;
+    }
+    if (!best) return;
+    for (const Call& call : calls) {
+      *call.kernel = reordered(*call.kernel, params_of(call, group), *best);
+    }
+    for (size_t i = 0; i < program_.buffers.size(); ++i) {
+      const BufferId id = static_cast<BufferId>(i);
+      if (std::find(group.begin(), group.end(), program_.owner(id)) == group.end()) continue;
+      Buffer& buffer = program_.buffers[i];
+      buffer.shape = permuted(buffer.shape, *best);
+      if (buffer.view_of >= 0) continue;
+      if (!buffer.value.bytes().empty()) buffer.value = permuted(buffer.value, *best);
+      buffer.order = *best;
+    }
+  }
+
+  double cycles_of(const Kernel& kernel, const Step& step) const {
+    const auto is_constant = [&](const std::string& param) {
+      for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+        if (kernel.buffers[i].name != param) continue;
+        const Buffer& buffer = program_.buffer(step.buffers[i]);
+        return buffer.kind == BufferClass::constant && buffer.view_of < 0;
+      }
+      return false;
+    };
+    double sum = 0;
+    loop::visit(
+        kernel.body,
+        [&](const Stmt& s) {
+          if (s->kind != StmtKind::define) return;
+          const Definition& definition = *s->definition;
+          for (Definition part :
+               definition.accumulators.empty() ? partition(definition) : phases(definition)) {
+            Kernel seen = kernel;
+            if (loop::only_definition(kernel)) coalesce(part, seen);
+            sum += schedule_cycles(part, seen, target_, is_constant, true);
+          }
+        },
+        nullptr);
+    return sum;
+  }
+
+  Program program_;
+  const TargetInfo& target_;
+  std::vector<Call> calls_;
+  std::map<std::string, int64_t> times_called_;
+  std::set<BufferId> fixed_;
+  std::vector<std::vector<BufferId>> groups_;
+};
+
+}  // namespace
+
+Program order_state(const Program& program, const TargetInfo& target) {
+  if (program.states().empty() || target.vector_bits == 0) return program;
+  return Ordering(program, target).run();
+}
+
+}  // namespace backcast
