@@ -165,7 +165,7 @@ void Chooser::choose_reduce_order() {
       if (!a.in_reduction || (a.packable && !wide)) continue;
       longest = std::max(longest, std::abs(coefficient(a.flat, axis.name).value_or(0)));
     }
-    bool window = wide && mode_ == VectorMode::repack && outside >= 8 && conditional_on(axis.name);
+    bool window = wide && mode_ != VectorMode::lanes && outside >= 8 && conditional_on(axis.name);
     steps.emplace_back(std::pair(window, -longest), axis.name);
   }
   std::stable_sort(steps.begin(), steps.end(),
