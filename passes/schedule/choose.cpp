@@ -15,6 +15,13 @@ using loop::Expr;
 using loop::ExprKind;
 using loop::Scalar;
 
+namespace {
+
+// Elements of an axis that a tile takes as a whole beside its own two sides.
+constexpr int64_t kLongestJam = 4;
+
+}  // namespace
+
 Chooser::Chooser(const loop::Definition& definition, const loop::Kernel& kernel,
                  const TargetInfo& target,
                  const std::function<bool(const std::string&)>& is_constant)
@@ -281,25 +288,39 @@ bool Chooser::borders_decidable(const std::string& axis) const {
   return true;
 }
 
+/// Whether a tile may run along the axis: elements of it share something.
+bool Chooser::may_tile(const Axis& axis) const {
+  if (axis.name == schedule_.vector_axis) return false;
+  std::optional<int64_t> e = static_extent(axis);
+  if (e && *e < 2) return false;
+  if (!e && conditional_on(axis.name)) return false;
+  if (!borders_decidable(axis.name)) return false;
+  // Something must be shared along the axis, or the tile gains nothing.
+  bool shares = std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
+    return a.in_reduction && !mentions(a.flat, axis.name);
+  });
+  bool affine = std::all_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
+    return coefficient(a.flat, axis.name).has_value();
+  });
+  return affine && shares;
+}
+
 void Chooser::choose_tile_axis() {
   if (!is_reduction_ || general_) return;
-  for (size_t i = definition_.axes.size(); i-- > 0;) {
-    const Axis& axis = definition_.axes[i];
-    if (axis.name == schedule_.vector_axis) continue;
-    std::optional<int64_t> e = static_extent(axis);
-    if (e && *e < 2) continue;
-    if (!e && conditional_on(axis.name)) continue;
-    if (!borders_decidable(axis.name)) continue;
-    // Something must be shared along the axis, or the tile gains nothing.
-    bool shares = std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
-      return a.in_reduction && !mentions(a.flat, axis.name);
-    });
-    bool affine = std::all_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
-      return coefficient(a.flat, axis.name).has_value();
-    });
-    if (!affine || !shares) continue;
-    schedule_.tile_axis = axis.name;
-    return;
+  bool constants = std::any_of(accesses_.begin(), accesses_.end(),
+                               [](const Access& a) { return a.in_reduction && a.constant; });
+  const auto is_short = [&](const Axis& axis) {
+    return !constants && vectorizable_types() && conditional_on(axis.name) && static_extent(axis) &&
+           *static_extent(axis) <= kLongestJam;
+  };
+  // The innermost; an axis that can be jammed comes last.
+  for (const bool may_be_short : {false, true}) {
+    for (size_t i = definition_.axes.size(); i-- > 0;) {
+      const Axis& axis = definition_.axes[i];
+      if (is_short(axis) != may_be_short || !may_tile(axis)) continue;
+      schedule_.tile_axis = axis.name;
+      return;
+    }
   }
 }
 
@@ -325,14 +346,13 @@ bool Chooser::may_jam(const Axis& axis) const {
 
 /// A few elements of an axis that one operand does not depend on: it is read once for all of them.
 void Chooser::choose_jam() {
-  constexpr int64_t kLongest = 4;
   bool constants = std::any_of(accesses_.begin(), accesses_.end(),
                                [](const Access& a) { return a.in_reduction && a.constant; });
   if (!is_reduction_ || constants || !vectorizable_types() || schedule_.vector_axis.empty()) return;
   for (size_t i = definition_.axes.size(); i-- > 0;) {
     const Axis& axis = definition_.axes[i];
     int64_t e = extent(axis.name);
-    if (is_tiled(axis.name) || e < 2 || e > kLongest || !may_jam(axis)) continue;
+    if (is_tiled(axis.name) || e < 2 || e > kLongestJam || !may_jam(axis)) continue;
     bool shares = false, affine = true;
     for (const Access& a : accesses_) {
       affine = affine && coefficient(a.flat, axis.name);

@@ -60,6 +60,7 @@ class Chooser {
   void choose_unrolled();
   void choose_vector_axis();
   void choose_columns();
+  bool may_tile(const loop::Axis& axis) const;
   void choose_tile_axis();
   bool may_jam(const loop::Axis& axis) const;
   void choose_jam();

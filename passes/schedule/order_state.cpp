@@ -64,20 +64,9 @@ Literal permuted(const Literal& value, const Order& order) {
   return Literal(value.element(), shape, std::move(bytes));
 }
 
-/// Axes that guards of a sum mention first (what is left to tile needs no guards then), the others
-/// in the order in which the first output lies.
+/// Axes in the order in which the first output lies, those it does not name first.
 void sort_axes(Definition& definition) {
-  std::set<std::string> guarded;
-  for (const loop::Accumulator& acc : definition.accumulators) {
-    loop::visit(acc.value, [&](const Expr& e) {
-      if (e->kind != ExprKind::if_then_else) return;
-      loop::visit(e->args[0], [&](const Expr& part) {
-        if (part->kind == ExprKind::var) guarded.insert(part->name);
-      });
-    });
-  }
   const auto place = [&](const loop::Axis& axis) -> size_t {
-    if (guarded.contains(axis.name)) return 0;
     const std::vector<Expr>& indices = definition.outputs[0].indices;
     for (size_t i = 0; i < indices.size(); ++i) {
       if (indices[i]->kind == ExprKind::var && indices[i]->name == axis.name) return i + 1;

@@ -160,7 +160,7 @@ static void check_damage(void) {
   free(good.bytes);
 }
 
-/* --- the order of the model ------------------------------------------------------------------  */
+/* --- the order of the model ------------------------------------------------------------------ */
 
 /* Byte `b` of element (i, j, k) of the model, as the state has it the other way round. */
 static unsigned char turned(const State *state, const bc_variable *v, uint32_t unit, uint32_t at,
