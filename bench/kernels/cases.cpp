@@ -1,6 +1,7 @@
 #include "bench/kernels/cases.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <utility>
 
@@ -62,7 +63,8 @@ std::string conv_text(const std::string& operands, const std::string& numbers, c
 
 std::string pair(int64_t a, int64_t b) { return fmt::format("[{},{}]", a, b); }
 
-/// Channels last; weights as ONNX has them, output × input × window. Padding as "same" has it.
+/// Channels last; weights as a training library keeps them (order_state): input × window × output
+/// where there is a window, output × input otherwise, as ONNX has them. Padding as "same" has it.
 void add_conv(std::vector<Case>& cases, const Conv& c) {
   int64_t oh = (c.size_h + c.stride - 1) / c.stride, ow = (c.size_w + c.stride - 1) / c.stride;
   int64_t pad_h = std::max<int64_t>((oh - 1) * c.stride + c.kernel_h - c.size_h, 0);
@@ -86,15 +88,25 @@ void add_conv(std::vector<Case>& cases, const Conv& c) {
                                   c.kernel_h, c.kernel_w, c.size_h, c.size_w, c.stride, c.n);
   std::string xt = fmt::format("f32[{},{},{},{}]", c.n, c.size_h, c.size_w, c.in);
   std::string yt = fmt::format("f32[{},{},{},{}]", c.n, oh, ow, c.out);
-  std::string wt = fmt::format("f32[{},{},{},{}]", c.out, per_group, c.kernel_h, c.kernel_w);
+  const bool turned = c.groups == 1 && c.kernel_h * c.kernel_w > 1;
+  const std::vector<int64_t> weights =
+      turned ? std::vector<int64_t>{per_group, c.kernel_h, c.kernel_w, c.out}
+             : std::vector<int64_t>{c.out, per_group, c.kernel_h, c.kernel_w};
+  const std::string lists = fmt::format("{}", fmt::join(weights, ","));
+  std::string wt = "f32[" + lists + "]";
+  const int place_out = turned ? 3 : 0, place_in = turned ? 0 : 1;
+  const std::string place_window = turned ? "[1,2]" : "[2,3]";
+  const auto numbers = [&](int output, int input) {
+    return fmt::format("kernel_output={}, kernel_input={}, kernel_spatial={}", output, input,
+                       place_window);
+  };
   const std::string one = "[1,1]";
   std::string s = pair(c.stride, c.stride), groups = fmt::format("feature_groups={}", c.groups);
   const std::string last = "input_batch=0, input_feature=3, input_spatial=[1,2], ";
   const std::string result = ", output_batch=0, output_feature=3, output_spatial=[1,2]";
   const std::string kind = c.groups > 1 ? "depthwise " : "conv ";
-  std::string forward =
-      conv_text("%x, %w", last + "kernel_output=0, kernel_input=1, kernel_spatial=[2,3]" + result,
-                c, s, pair(low_h, low_w), pair(high_h, high_w), one, one, groups);
+  std::string forward = conv_text("%x, %w", last + numbers(place_out, place_in) + result, c, s,
+                                  pair(low_h, low_w), pair(high_h, high_w), one, one, groups);
   cases.push_back({kind + "y " + shape,
                    fmt::format("func @main(%x: {}, %w: {}) -> {} {{\n  %y = {}\n  return %y\n}}\n",
                                xt, wt, yt, forward),
@@ -107,18 +119,18 @@ void add_conv(std::vector<Case>& cases, const Conv& c) {
   std::string back =
       pair(back_high(c.size_h, oh, c.kernel_h, low_h), back_high(c.size_w, ow, c.kernel_w, low_w));
   bool depthwise = c.groups > 1;
-  std::string roles =
-      depthwise ? "kernel_output=0, kernel_input=1" : "kernel_output=1, kernel_input=0";
-  std::string dx = conv_text("%dy, %r", last + roles + ", kernel_spatial=[2,3]" + result, c, one,
-                             back_low, back, s, one, groups);
+  std::string roles = depthwise ? numbers(0, 1) : numbers(place_in, place_out);
+  std::string dx =
+      conv_text("%dy, %r", last + roles + result, c, one, back_low, back, s, one, groups);
   cases.push_back({kind + "dx " + shape,
                    fmt::format("func @main(%dy: {}, %w: {}) -> {} {{\n"
-                               "  %r = reverse %w {{axes=[2,3]}}\n  %y = {}\n  return %y\n}}\n",
-                               yt, wt, xt, dx),
+                               "  %r = reverse %w {{axes={}}}\n  %y = {}\n  return %y\n}}\n",
+                               yt, wt, xt, place_window, dx),
                    macs});
-  const std::string window =
+  const std::string window = fmt::format(
       "input_batch=3, input_feature=0, input_spatial=[1,2], kernel_output=3, kernel_input=0, "
-      "kernel_spatial=[1,2], output_batch=1, output_feature=0, output_spatial=[2,3]";
+      "kernel_spatial=[1,2], output_batch={}, output_feature={}, output_spatial={}",
+      place_in, place_out, place_window);
   std::string over_h = std::to_string((oh - 1) * c.stride + c.kernel_h - c.size_h - low_h);
   std::string over_w = std::to_string((ow - 1) * c.stride + c.kernel_w - c.size_w - low_w);
   std::string dw = conv_text("%x, %dy", window, c, one, pair(low_h, low_w),
@@ -131,9 +143,9 @@ void add_conv(std::vector<Case>& cases, const Conv& c) {
   cases.push_back(
       {kind + "dw+sgd " + shape,
        fmt::format("func @main(%x: {}, %dy: {}, %w: {}, %r: f32[]) -> {} {{\n  %g = {}\n"
-                   "  %s = broadcast %r {{dims=[], shape=[{},{},{},{}]}}\n"
+                   "  %s = broadcast %r {{dims=[], shape=[{}]}}\n"
                    "  %d = mul %g, %s\n  %y = sub %w, %d\n  return %y\n}}\n",
-                   xt, yt, wt, wt, dw, c.out, per_group, c.kernel_h, c.kernel_w),
+                   xt, yt, wt, wt, dw, lists),
        macs, 2});
 }
 
