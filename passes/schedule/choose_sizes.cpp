@@ -172,15 +172,17 @@ double Chooser::total_cycles(int64_t size, int64_t vectors) const {
   return total;
 }
 
-/// Vectors of a constant, each read once per position, that the first cache does not hold.
+/// Vectors of a constant, each read once per position, that the second cache holds and the first
+/// does not.
 bool Chooser::streams_constant() const {
   if (lanes_ == 1 || target_.l2_bytes == 0) return false;
   return std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
     if (!a.packable || !a.constant || !mentions(a.flat, schedule_.vector_axis)) return false;
     const loop::BufferParam& param = *kernel_.find(a.buffer);
     const Dim size = TensorType{ElementType::f32, param.shape}.element_count();
-    return size.is_constant() &&
-           size.constant() * byte_size(loop::element_of(param.element)) > target_.l1_bytes;
+    if (!size.is_constant()) return false;
+    const int64_t bytes = size.constant() * byte_size(loop::element_of(param.element));
+    return bytes > target_.l1_bytes && bytes <= target_.l2_bytes;
   });
 }
 

@@ -137,16 +137,20 @@ TEST(NearConstants, StayAsTheyAre) {
   EXPECT_EQ(text.find("_block in 0 .."), std::string::npos);
 }
 
-/// One row times 64 kB of weights, which the first cache does not hold, and times 8 kB.
+/// One row times 64 kB of weights, which the second cache holds and the first does not; times 8 kB;
+/// and times what neither holds.
 TEST(StreamedConstants, TakeLongBodies) {
-  const auto takes_steps = [](int64_t channels, int64_t steps) {
+  const auto takes_steps = [](int64_t channels, int64_t steps, int64_t l2_bytes = 512 << 10) {
+    TargetInfo target = *find_target("x86-64-v4");
+    target.l2_bytes = l2_bytes;
     const Module module = module_of({1, 1, 1, channels, 64, 1, 1, false}, "f32");
-    const PipelineResult result = run_pipeline(module, *find_target("x86-64-v4"), {});
+    const PipelineResult result = run_pipeline(module, target, {});
     const std::string loop = fmt::format("c in 0 .. {}", channels / steps);
     return loop::print(result.program).find(loop + " {") != std::string::npos;
   };
   EXPECT_TRUE(takes_steps(256, 16));
   EXPECT_TRUE(takes_steps(32, 4));
+  EXPECT_TRUE(takes_steps(256, 4, 48 << 10));
 }
 
 }  // namespace
