@@ -31,8 +31,8 @@ int64_t parse_memory_size(const std::string& text, const std::string& option) {
 void add_ram_option(CLI::App& app, std::string& text) {
   app.add_option("--ram", text,
                  "most bytes that the arena and, where the library trains, the state may take "
-                 "together (64k, 1.5M, 64Ki; not the stack): what does not fit is computed again "
-                 "instead of kept, no more than needed")
+                 "together (64k, 1.5M, 64Ki; not the stack): no more than that needs runs band by "
+                 "band (inference) or is computed again instead of kept (training)")
       ->option_text("SIZE");
 }
 

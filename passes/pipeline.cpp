@@ -23,6 +23,7 @@
 #include "passes/lower/lower.h"
 #include "passes/lower/place_copies.h"
 #include "passes/lower/row_bands.h"
+#include "passes/plan/fit_bands.h"
 #include "passes/plan/fit_memory.h"
 #include "passes/plan/order_steps.h"
 #include "passes/plan/plan_memory.h"
@@ -40,7 +41,8 @@ namespace {
 // Passes with options of their own.
 
 loop::Program row_bands_pass(const loop::Program& program, const PassContext& context) {
-  return row_bands(program, context.target);
+  if (!context.options.ram) return row_bands(program, context.target);
+  return fit_bands(program, context.target, *context.options.ram, &context.notes.bands);
 }
 
 /// For a cache so small that examples which people can read have bands.
@@ -66,7 +68,11 @@ loop::Program chosen_winograd_pass(const loop::Program& program, const PassConte
 
 loop::Program rematerialize_pass(const loop::Program& program, const PassContext& context) {
   std::string& note = context.notes.recomputation;
-  if (context.options.ram) return fit_memory(program, context.target, *context.options.ram, &note);
+  if (context.options.ram) {
+    const loop::Program fitted = fit_memory(program, context.target, *context.options.ram, &note);
+    if (!context.notes.bands.empty()) note = context.notes.bands;
+    return fitted;
+  }
   Recomputation done;
   loop::Program result = rematerialize(program, context.target, &done);
   if (done.values > 0) note = done.to_string();

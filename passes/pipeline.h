@@ -21,8 +21,8 @@ namespace backcast {
 struct PassOptions {
   std::optional<InputBounds> inputs;  // what callers promise to give; for dropping channels
   WinogradMode winograd = WinogradMode::off;
-  /// Bytes that arena and state may take together, see fit_memory.h; none: what costs little is
-  /// computed again.
+  /// Bytes that arena and state may take together, see fit_bands.h and fit_memory.h; none: what
+  /// costs little is computed again.
   std::optional<int64_t> ram;
   /// Told what a long search is at, now and then.
   std::function<void(std::string_view)> progress = {};
@@ -32,6 +32,7 @@ struct PassOptions {
 struct PassNotes {
   DroppedChannels dropped = {};                // from within tensors
   std::vector<WinogradLayer> winograd_layers;  // what was decided for each
+  std::string bands;                           // what runs in bands to fit; empty: nothing
   std::string recomputation;                   // what is computed again; empty: nothing
 };
 

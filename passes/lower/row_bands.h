@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "ir/loop/program.h"
 #include "ir/target/target_info.h"
@@ -21,16 +22,18 @@ struct BandCosts {
 };
 BandCosts band_costs(const TargetInfo& target);
 
+loop::Program row_bands(const loop::Program& program, const BandCosts& costs);
+loop::Program row_bands(const loop::Program& program, const TargetInfo& target);
+
 /// Steps of an entry point as one region, `height` rows of the last one's results at a time.
 struct BandChoice {
   size_t first = 0, last = 0;
   int64_t height = 0;
+  size_t entry = 0;
 };
-
-loop::Program row_bands(const loop::Program& program, const BandCosts& costs);
-loop::Program row_bands(const loop::Program& program, const TargetInfo& target);
-/// This choice for the first entry point, whatever it costs; nothing when these steps cannot run
-/// in such bands.
-std::optional<loop::Program> band_steps(const loop::Program& program, const BandChoice& choice);
+/// These choices, whatever they cost; nothing when some of the steps cannot run in such bands.
+///   Requires: no step is part of two of them.
+std::optional<loop::Program> band_steps(const loop::Program& program,
+                                        const std::vector<BandChoice>& choices);
 
 }  // namespace backcast

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "ir/loop/program.h"
@@ -26,6 +26,7 @@ struct BandTensor {
 };
 
 /// Calls one after the other. The last one's results are whole, the others' are band tensors.
+/// Points into a program and a RowRegions.
 struct RowRegion {
   size_t first = 0, last = 0;            // steps of the entry point
   std::vector<const loop::Step*> calls;  // these
@@ -34,6 +35,10 @@ struct RowRegion {
 
   const BandTensor* tensor(loop::BufferId id) const;
 };
+
+inline constexpr size_t kMaxBandSteps = 16;
+/// Heights worth a try, in rows of the last step's results: those of 2 to 64 trips.
+std::vector<int64_t> band_heights(const RowRegion& region);
 
 /// Which rows every trip computes. A band tensor is a window that moves along: what later trips
 /// read again (a halo) stays in it, so nothing is computed twice.
@@ -52,8 +57,39 @@ struct RowTrips {
   bool keeps_rows(size_t step) const;
 };
 
-/// Trips over `height` rows of the last step's results; nothing where windows cannot move along by
-/// copies, or would be empty.
+/// Trips over `height` rows of the last step's results; nothing where a step would read no row of
+/// an operand.
 std::optional<RowTrips> trips_of(const RowRegion& region, int64_t height);
+
+/// What bands take, in bytes.
+struct BandWork {
+  int64_t windows = 0;  // room for band tensors
+  int64_t whole = 0;    // what every trip reads alike
+  int64_t parts = 0;    // of other operands and results, per trip
+  int64_t kept = 0;     // rows copied to the front of windows, in all trips
+};
+BandWork work_of(const loop::Program& program, const RowRegion& region, const RowTrips& trips);
+
+/// The regions of an entry point. Program and entry point must outlive it.
+class RowRegions {
+ public:
+  RowRegions(const loop::Program& program, const loop::EntryPoint& entry);
+
+  /// Whether the step can be a part of one.
+  bool fits(size_t step) const { return kernels_[step].has_value(); }
+  /// The steps from `first` to `last`, when what all but the last write is used by them alone, and
+  /// by rows.
+  std::optional<RowRegion> region(size_t first, size_t last) const;
+
+ private:
+  bool is_inside(loop::BufferId id, size_t first, size_t last) const;
+  BandTensor band_tensor(const loop::Step& step, size_t producer, const RowAccess& access) const;
+  bool add_readers(RowRegion& region, size_t s, const std::set<loop::BufferId>& written) const;
+
+  const loop::Program& program_;
+  const loop::EntryPoint& entry_;
+  std::vector<std::optional<RowKernel>> kernels_;  // per step
+  std::vector<std::set<size_t>> users_;            // per owner: steps that name it
+};
 
 }  // namespace backcast

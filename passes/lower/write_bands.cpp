@@ -63,7 +63,7 @@ class Writing {
       if (trips_.computed(s, t).count() == 0) continue;
       const int64_t kept = trips_.kept[s][static_cast<size_t>(t)];
       for (const BandTensor& tensor : region_.tensors) {
-        if (tensor.producer == s && kept > 0) trip.push_back(move_along(tensor, t, kept));
+        if (tensor.producer == s) move_along(tensor, t, kept, trip);
       }
       trip.push_back(call(s, t));
     }
@@ -78,15 +78,18 @@ class Writing {
     return operand;
   }
 
-  Action move_along(const BandTensor& tensor, int64_t t, int64_t kept) const {
+  /// To the front of the window, piece by piece where old and new place overlap.
+  void move_along(const BandTensor& tensor, int64_t t, int64_t kept, Trip& trip) const {
     const int64_t added = trips_.computed(tensor.producer, t).count();
     const Dims& shape = program_.buffer(tensor.id).shape;
-    Action copy;
-    copy.step = tensor.producer;
-    copy.is_copy = true;
-    copy.operands = {rows_of(tensor, shape, kept, kept),
-                     rows_of(tensor, shape, added + kept, kept)};
-    return copy;
+    for (int64_t left = kept; left > 0; left -= added) {
+      Action copy;
+      copy.step = tensor.producer;
+      copy.is_copy = true;
+      copy.operands = {rows_of(tensor, shape, left, std::min(added, left)),
+                       rows_of(tensor, shape, added + left, std::min(added, left))};
+      trip.push_back(std::move(copy));
+    }
   }
 
   Action call(size_t s, int64_t t) const {

@@ -6,8 +6,10 @@
 
 #include "ir/graph/error.h"
 #include "ir/loop/liveness.h"
+#include "ir/loop/step_access.h"
 #include "passes/plan/plan_memory.h"
 #include "passes/plan/rematerialize.h"
+#include "passes/schedule/parallelize.h"
 
 namespace backcast {
 namespace {
@@ -52,7 +54,11 @@ Peak peak_of(const Program& program) {
 
 [[noreturn]] void fail(const Program& planned, int64_t ram) {
   constexpr size_t kMost = 8;
-  std::string text = fmt::format("--ram {}: the least that recomputation reaches is {} bytes", ram,
+  const bool trains =
+      std::any_of(planned.entries.begin(), planned.entries.end(),
+                  [&](const loop::EntryPoint& e) { return loop::writes_state(planned, e); });
+  std::string text = fmt::format("--ram {}: the least that {} is {} bytes", ram,
+                                 trains ? "recomputation reaches" : "bands of rows reach",
                                  planned.arena_bytes + planned.state_bytes);
   if (planned.state_bytes > 0) {
     text += fmt::format(" (state {}, arena {})", planned.state_bytes, planned.arena_bytes);
@@ -74,7 +80,9 @@ Peak peak_of(const Program& program) {
 
 Program fit_memory(const Program& program, const TargetInfo& target, int64_t ram,
                    std::string* summary) {
-  const Program before = plan_memory(program, target);
+  // What runs in pieces overlaps nothing.
+  const auto plan = [&](const Program& p) { return plan_memory(parallelize(p, target), target); };
+  const Program before = plan(program);
   const int64_t budget = ram - before.state_bytes;
   const auto fits = [&](const Program& planned) { return planned.arena_bytes <= budget; };
   if (fits(before)) {
@@ -87,7 +95,7 @@ Program fit_memory(const Program& program, const TargetInfo& target, int64_t ram
   for (int attempt = 0; attempt < kMaxAttempts && goal >= 0; ++attempt) {
     Recomputation done;
     Program tried = rematerialize(program, target, {goal, 1e6}, &done);
-    Program planned = plan_memory(tried, target);
+    Program planned = plan(tried);
     if (fits(planned)) {
       if (summary != nullptr) {
         *summary = fmt::format("{}, arena {} → {} bytes", done.to_string(), before.arena_bytes,

@@ -121,7 +121,7 @@ std::optional<loop::Program> longest_bands(const loop::Program& program) {
   const size_t steps = program.entries[0].steps.size();
   std::optional<loop::Program> bands;
   for (size_t first = 0; first + 1 < steps && !bands; ++first) {
-    bands = band_steps(program, {first, steps - 1, 3});
+    bands = band_steps(program, {{first, steps - 1, 3}});
   }
   return bands;
 }
@@ -138,7 +138,7 @@ TEST_P(Chains, KeepEveryValueInAnyBands) {
   for (size_t last = 1; last < steps; ++last) {
     for (size_t first = 0; first < last; ++first) {
       for (int64_t height = 1; height < 12; ++height) {
-        const std::optional<loop::Program> bands = band_steps(program, {first, last, height});
+        const std::optional<loop::Program> bands = band_steps(program, {{first, last, height}});
         if (!bands) continue;
         loop::verify(*bands, "row_bands");
         const loop::Program parsed =
@@ -247,6 +247,36 @@ TEST(RowBands, MultiplyNothingTwice) {
   const loop::Program bands = row_bands(whole, target);
   EXPECT_FALSE(loop::equal(bands, whole));
   EXPECT_EQ(products(bands), products(whole));
+}
+
+/// With --ram.
+PipelineResult fitted(const Module& module, const TargetInfo& target, int64_t ram) {
+  PipelineOptions options;
+  options.passes.ram = ram;
+  return run_pipeline(module, target, options);
+}
+
+TEST(RowBands, FitAGivenMemoryAndTakeNoMoreThanThat) {
+  const Module module = block_of(24, 16);
+  const std::vector<Literal> inputs = random_inputs(module);
+  for (const char* name : {"cortex-m4", "x86-64-v3"}) {
+    const TargetInfo& target = *find_target(name);
+    const PipelineResult whole = fitted(module, target, int64_t{1} << 40);
+    EXPECT_EQ(whole.notes.bands, "");
+    EXPECT_EQ(loops(whole), 0u);
+    const Literal expected = loop::interpret(whole.program, "run", inputs).front();
+    const int64_t arena = whole.program.arena_bytes;
+    int64_t before = arena;
+    for (const int64_t percent : {75, 50, 30}) {
+      const PipelineResult less = fitted(module, target, arena * percent / 100);
+      EXPECT_LE(less.program.arena_bytes, arena * percent / 100) << name;
+      EXPECT_LT(less.program.arena_bytes, before) << name;
+      EXPECT_NE(less.notes.bands.find("in bands"), std::string::npos);
+      EXPECT_LT(error_of(loop::interpret(less.program, "run", inputs).front(), expected), 1e-6);
+      before = less.program.arena_bytes;
+    }
+    EXPECT_THROW(fitted(module, target, arena / 100), CompileError);
+  }
 }
 
 }  // namespace

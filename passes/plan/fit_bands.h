@@ -1,0 +1,22 @@
+// Bands of rows (row_bands.h) for the sake of memory, where those that save time do not make a
+// program fit: no more of them than it needs.
+//   Requires: fused definitions, before scheduling. Programs that train are left to recomputation
+//   (fit_memory.h): most of what they keep is read again later.
+//   Ensures: the same values. Where bands can do it, the program, scheduled and planned, fits;
+//   otherwise it takes the least that was found.
+#pragma once
+
+#include <string>
+
+#include "ir/loop/program.h"
+#include "ir/target/target_info.h"
+
+namespace backcast {
+
+/// `ram` bounds arena and state of the planned program, in bytes. `summary` (may be null) receives
+/// the trade where there is one: "computes 6 of 31 steps in bands, which copy 30720 bytes, arena
+/// 221184 → 98304 bytes".
+loop::Program fit_bands(const loop::Program& program, const TargetInfo& target, int64_t ram,
+                        std::string* summary = nullptr);
+
+}  // namespace backcast
