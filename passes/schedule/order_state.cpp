@@ -32,6 +32,10 @@ using Order = std::vector<int32_t>;
 
 // What has less room for gains stays as the model has it.
 constexpr int64_t kLeastElements = 256;
+// Products per element and step, below which reading the weights takes the time, in any order;
+// those of dense layers at batch 1 keep a row per output, which skip_unchanged leaves out where it
+// can.
+constexpr int64_t kLeastReuse = 8;
 // What the model of cycles cannot tell apart.
 constexpr double kLeastGain = 0.02;
 
@@ -252,6 +256,12 @@ class Ordering {
     std::vector<Call> calls;
     for (const Call& call : calls_) {
       if (!params_of(call, group).empty()) calls.push_back(call);
+    }
+    const Buffer& state = program_.buffer(group[0]);
+    int64_t macs = 0;
+    for (const Call& call : calls) macs += call.counts ? call.kernel->macs : 0;
+    if (macs < kLeastReuse * TensorType{state.element, state.shape}.element_count().constant()) {
+      return;
     }
     const auto cycles = [&](const Order* order) {
       double sum = 0;
