@@ -57,7 +57,8 @@ class Choosing {
   }
 
  private:
-  bool is_far(int64_t bytes) const { return bytes > costs_.near_bytes; }
+  /// A kernel that hands on half of what stays near pushes out most of it.
+  bool is_far(int64_t bytes) const { return bytes > costs_.near_bytes / 2; }
 
   bool is_far(const Step& step, AccessMode mode) const {
     const Kernel& kernel = program_.kernels.at(step.kernel);
@@ -69,15 +70,23 @@ class Choosing {
     return false;
   }
 
-  /// Cycles that no longer pass while tensors come from afar.
+  /// Cycles that no longer pass while tensors come from afar. Half of a kernel's arithmetic hides
+  /// as much of that.
   double traffic(const RowRegion& region) const {
-    double bytes = 0;
+    std::vector<int64_t> bytes(region.calls.size(), 0);
     for (const BandTensor& tensor : region.tensors) {
       if (!is_far(tensor.bytes())) continue;
-      bytes +=
-          static_cast<double>(tensor.bytes()) * (1 + static_cast<double>(tensor.readers.size()));
+      bytes[tensor.producer] += tensor.bytes();
+      for (const BandTensor::Reader& reader : tensor.readers) bytes[reader.step] += tensor.bytes();
     }
-    return bytes * (1 / costs_.far_bytes_per_cycle - 1 / costs_.near_bytes_per_cycle);
+    const double per_byte = 1 / costs_.far_bytes_per_cycle - 1 / costs_.near_bytes_per_cycle;
+    double cycles = 0;
+    for (size_t s = 0; s < bytes.size(); ++s) {
+      const Kernel& kernel = program_.kernels.at(region.calls[s]->kernel);
+      const double hidden = static_cast<double>(kernel.macs) / costs_.macs_per_cycle / 2;
+      cycles += std::max(static_cast<double>(bytes[s]) * per_byte - hidden, 0.0);
+    }
+    return cycles;
   }
 
   /// Cycles that bands of this form gain; nothing when they do not stay near.
@@ -118,6 +127,7 @@ BandCosts band_costs(const TargetInfo& target) {
   costs.near_bytes_per_cycle = target.vector_bits > 0 ? 48 : 1;
   costs.far_bytes_per_cycle = 6;
   costs.call_cycles = 500;
+  costs.macs_per_cycle = std::max(target.vector_lanes(4) * target.fma_units, 1);
   return costs;
 }
 

@@ -15,10 +15,12 @@ namespace backcast {
 
 /// What choosing goes by; cycles and bytes.
 struct BandCosts {
-  /// What surely stays near; larger tensors come from afar. 0: there is nothing to gain.
+  /// What surely stays near; tensors of more than half of it come from afar. 0: there is nothing to
+  /// gain.
   int64_t near_bytes = 0;
   double near_bytes_per_cycle = 0, far_bytes_per_cycle = 0;
-  double call_cycles = 0;  // of a kernel, beside its work
+  double call_cycles = 0;     // of a kernel, beside its work
+  double macs_per_cycle = 1;  // multiplications that arithmetic does at best
 };
 BandCosts band_costs(const TargetInfo& target);
 
