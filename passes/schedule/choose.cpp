@@ -58,6 +58,7 @@ Chooser::Plan Chooser::plan(VectorMode mode, const std::string& lane_axis) {
     }
     choose_order();
     choose_packing();
+    choose_addend();
     result.cycles = direct_cycles() + packing_cycles();
     result.possible = mode == VectorMode::direct || reads_in_vectors();
   }
@@ -414,6 +415,44 @@ void Chooser::choose_order() {
   if (!panels_outside && !schedule_.vector_axis.empty()) {
     schedule_.order.push_back(schedule_.vector_axis);
   }
+}
+
+/// A bias or the like: what the results add to the sum, the same for all rows of a tile. Cores with
+/// vectors gain nothing by it.
+void Chooser::choose_addend() {
+  if (definition_.accumulators.size() != 1 || target_.vector_bits > 0) return;
+  const loop::Accumulator& acc = definition_.accumulators[0];
+  const bool is_float =
+      acc.type.scalar == loop::Scalar::f32 || acc.type.scalar == loop::Scalar::f64;
+  const bool is_zero = acc.init->kind == ExprKind::constant && acc.init->float_value == 0;
+  if (acc.combine != loop::Combine::sum || !is_float || !is_zero) return;
+  const auto is_sum = [&](const Expr& e) {
+    return e->kind == ExprKind::var && e->name == acc.name;
+  };
+  int64_t uses = 0;
+  Expr addend;
+  for (const loop::DefinitionOutput& output : definition_.outputs) {
+    loop::visit(output.value, [&](const Expr& e) {
+      uses += is_sum(e);
+      if (e->kind != ExprKind::binary || e->op != loop::Op::add) return;
+      if (is_sum(e->args[0])) addend = e->args[1];
+      if (is_sum(e->args[1])) addend = e->args[0];
+    });
+  }
+  if (uses != 1 || !addend) return;
+  bool fits = true;
+  loop::visit(addend, [&](const Expr& e) {
+    fits = fits && e->kind != ExprKind::if_then_else && e->kind != ExprKind::call;
+    if (e->kind == ExprKind::var) {
+      fits = fits && e->name != schedule_.tile_axis && e->name != schedule_.jam_axis;
+    }
+    if (e->kind != ExprKind::access) return;
+    // A result may take over what it reads only where it is written.
+    for (const loop::BufferParam& param : kernel_.buffers) {
+      fits = fits && std::find(param.over.begin(), param.over.end(), e->name) == param.over.end();
+    }
+  });
+  if (fits) schedule_.addend = addend;
 }
 
 /// The reduction axes as the operand is written: moving it is then moving blocks.

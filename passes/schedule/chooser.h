@@ -71,6 +71,7 @@ class Chooser {
   void choose_order();
   std::vector<loop::Axis> in_memory_order(const Access& access) const;
   int64_t contiguous_run(const Access& access) const;
+  void choose_addend();
   void choose_packing();
   bool reads_in_vectors() const;
   bool fits_panel(int64_t vectors) const;

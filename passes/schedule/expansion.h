@@ -47,6 +47,8 @@ class Expansion {
   Vectorizer vectorizer(int64_t n) const;
   loop::Stmt tile(const Bindings& bindings);
   void start(const Bindings& bindings, std::vector<loop::Stmt>& body);
+  loop::Expr first_value(const loop::Accumulator& acc, const Bindings& bindings,
+                         const Cell& cell) const;
 
   // A reduction in blocks
   bool in_blocks() const { return !schedule_.block_axis.empty(); }
@@ -104,6 +106,7 @@ class Expansion {
   std::vector<loop::Axis> reduce_axes_;          // in the order of their loops
   std::vector<loop::Expr> values_;               // per accumulator, without its guard
   std::vector<std::vector<loop::Expr>> guards_;  // per accumulator, the guard's conjuncts
+  std::vector<loop::Expr> epilogues_;            // per output, without what the sum begins with
   std::map<std::string, int> counters_;
   // The tile under construction.
   const VectorSegment* segment_ = nullptr;

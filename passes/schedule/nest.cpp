@@ -56,6 +56,7 @@ std::string NestSchedule::to_string() const {
   if (!transposed_axis.empty()) add("transpose " + transposed_axis);
   if (rolled_epilogue) add("rolled epilogue");
   for (const Fetch& fetch : fetches) add("fetch " + fetch.buffer);
+  if (addend) add("begin with an addend");
   for (const auto& [name, packing] : packed) {
     add(fmt::format("{} {}", packing.at_run_time ? "repack" : "pack", name));
   }
@@ -67,6 +68,15 @@ Expansion::Expansion(const Definition& definition, const Kernel& kernel,
     : definition_(definition), kernel_(kernel), schedule_(schedule) {
   for (const Axis& axis : definition.axes) axes_[axis.name] = &axis;
   for (const Accumulator& acc : definition.accumulators) split_guard(acc);
+  for (const loop::DefinitionOutput& output : definition.outputs) {
+    epilogues_.push_back(output.value);
+    if (!schedule.addend) continue;
+    const Expr sum = loop::var(definition.accumulators[0].name, definition.accumulators[0].type);
+    epilogues_.back() = loop::rewrite(output.value, [&](const Expr& e) {
+      const bool adds = loop::equal(e, sum + schedule.addend);
+      return adds || loop::equal(e, schedule.addend + sum) ? sum : e;
+    });
+  }
   for (const std::string& name : schedule.reduce_order) {
     for (const Axis& axis : definition.reduce_axes) {
       if (axis.name == name) reduce_axes_.push_back(axis);
@@ -201,18 +211,32 @@ void Expansion::start(const Bindings& bindings, std::vector<Stmt>& body) {
   registers_.clear();
   tails_.clear();
   if (in_blocks()) return take_up(bindings, body);
+  const bool begins_with_addend = static_cast<bool>(schedule_.addend);
   const auto allocate = [&](const Accumulator& acc, int32_t width, int64_t count) {
     std::string name = fresh(acc.name);
     body.push_back(
         loop::alloc(name, acc.type.with_lanes(width), Expr(count), loop::Memory::registers));
-    Expr init = width > 1 ? loop::broadcast(acc.init, width) : acc.init;
-    for (int64_t i = 0; i < count; ++i) body.push_back(loop::store(name, Expr(i), init));
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t index = i / schedule_.chains;
+      const Cell cell{index / vectors(), index % vectors(), i % schedule_.chains};
+      Expr init = width > 1 ? loop::broadcast(acc.init, width) : acc.init;
+      if (begins_with_addend && cell.chain == 0) init = first_value(acc, bindings, cell);
+      body.push_back(loop::store(name, Expr(i), init));
+    }
     return name;
   };
   for (const Accumulator& acc : definition_.accumulators) {
     registers_.push_back(allocate(acc, register_lanes(), registers()));
     if (schedule_.has_tail) tails_.push_back(allocate(acc, 1, rows() * vectors()));
   }
+}
+
+/// What a cell's first register holds before the reduction.
+Expr Expansion::first_value(const Accumulator& acc, const Bindings& bindings,
+                            const Cell& cell) const {
+  if (!schedule_.addend) return lanes() > 1 ? loop::broadcast(acc.init, lanes()) : acc.init;
+  const Vectorizer v = vectorizer(cell.n);
+  return v.widen(v.run(schedule_.addend, at(bindings, cell.m)), acc.type);
 }
 
 // ---- a reduction in blocks ----------------------------------------------------------------------
@@ -243,8 +267,7 @@ void Expansion::take_up(const Bindings& bindings, std::vector<Stmt>& body) {
   for (int64_t m = 0; m < rows(); ++m) {
     for (int64_t n = 0; n < vectors(); ++n) {
       const Cell cell{m, n};
-      const Expr init = lanes() > 1 ? loop::broadcast(acc.init, lanes()) : acc.init;
-      first.push_back(loop::store(registers_[0], slot(cell), init));
+      first.push_back(loop::store(registers_[0], slot(cell), first_value(acc, bindings, cell)));
       later.push_back(loop::store(registers_[0], slot(cell),
                                   loop::load(type, schedule_.totals, waiting(bindings, cell))));
     }
@@ -326,10 +349,11 @@ void Expansion::write_row(const Vectorizer& v, const Bindings& place, std::vecto
   // All values before all stores: a result may lie where another's value reads.
   const bool several = definition_.outputs.size() > 1;
   std::vector<Stmt> stores;
-  for (const loop::DefinitionOutput& output : definition_.outputs) {
+  for (size_t i = 0; i < definition_.outputs.size(); ++i) {
+    const loop::DefinitionOutput& output = definition_.outputs[i];
     const loop::BufferParam& param = *kernel_.find(output.buffer);
     Expr flat = loop::substitute(loop::flat_index(param.shape, output.indices), place);
-    Expr value = v.widen(v.run(output.value, place), {param.element, 1});
+    Expr value = v.widen(v.run(epilogues_[i], place), {param.element, 1});
     if (several) {
       const std::string name = fresh("result");
       body.push_back(loop::let(name, value));

@@ -87,6 +87,8 @@ struct NestSchedule {
   int64_t chains = 1;
   bool has_tail = false;
   bool row_epilogue = false;  // the columns of a tile end in one register
+  // What the results add to the sum is what it begins with; may be empty.
+  loop::Expr addend;
   // The rows of a tile leave its registers first and end in a loop: an epilogue that needs
   // registers of its own.
   bool rolled_epilogue = false;
