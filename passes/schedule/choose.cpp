@@ -396,11 +396,13 @@ void Chooser::choose_order() {
   }
   for (const Axis& axis : definition_.axes) {
     if (is_tiled(axis.name)) continue;
-    bool in_panel = false;
-    for (const Access& a : accesses_)
+    bool in_panel = false, in_all = contraction;
+    for (const Access& a : accesses_) {
       in_panel = in_panel || (a.packable && mentions(a.flat, axis.name));
-    // Axes that choose another panel (groups) stay outside of everything.
-    if (in_panel) schedule_.order.push_back(axis.name);
+      in_all = in_all && (!a.in_reduction || mentions(a.flat, axis.name));
+    }
+    // Axes that choose another panel (groups), or another product, stay outside of everything.
+    if (in_panel || in_all) schedule_.order.push_back(axis.name);
   }
   const bool panels_outside = contraction && !are_constants_near();
   if (panels_outside) schedule_.order.push_back(schedule_.vector_axis);

@@ -25,6 +25,8 @@ constexpr int64_t kFewestSteps = 32;
 // few places in the first cache: more of them would displace one another.
 constexpr int64_t kCyclesAhead = 112;
 constexpr int64_t kMostAhead = 12;
+// Where fewer are free, compilers keep accumulators in memory once a loop also computes rows.
+constexpr int64_t kSpareRegisters = 2;
 // Fewer tiles leave no time for the next strip.
 constexpr int64_t kFewestTiles = 4;
 
@@ -143,10 +145,18 @@ class FetchChooser {
     loads_ += vector ? lines : 2;
     const int64_t ahead = std::clamp<int64_t>(kCyclesAhead / cycles(), 2, kMostAhead);
     fetches_.push_back({Fetch::Kind::step, operand.buffer, operand.index, axis_->name, ahead});
-    const bool strips = vector && operand.bytes * 4 >= target_.l2_bytes &&
-                        schedule_.unrolled.empty() &&
-                        schedule_.order.front() == schedule_.vector_axis;
+    const bool strips = vector && operand.bytes * 4 >= target_.l2_bytes && has_strips(operand);
     if (strips) fetches_.push_back({Fetch::Kind::strip, operand.buffer, operand.index});
+  }
+
+  /// All tiles of a block of the vector axis share a strip of the operand, and there is a next one.
+  bool has_strips(const Operand& operand) const {
+    bool shared = schedule_.unrolled.empty() && segment_.count > 1 &&
+                  schedule_.order.front() == schedule_.vector_axis;
+    for (const std::string& axis : schedule_.order) {
+      shared = shared && (axis == schedule_.vector_axis || !mentions(operand.index, axis));
+    }
+    return shared;
   }
 
   /// What is read or written beside the sums: rows of which the tile takes a small part.
@@ -154,6 +164,9 @@ class FetchChooser {
     const int64_t part = segment_.width() * operand.element;
     if (operand.across != 1 || operand.down * operand.element < 2 * part) return;
     if (operand.bytes * 2 < target_.l2_bytes) return;
+    // Accumulators, a step's vectors and a scalar.
+    const int64_t taken = rows_ * segment_.vectors + segment_.vectors + 1;
+    if (taken + kSpareRegisters > target_.vector_registers) return;
     fetches_.push_back({Fetch::Kind::row, operand.buffer, operand.index});
   }
 
