@@ -73,6 +73,7 @@ class Chooser {
   int64_t contiguous_run(const Access& access) const;
   void choose_addend();
   void choose_packing();
+  bool has_far_rows(const Access& access) const;
   bool reads_in_vectors() const;
   bool fits_panel(int64_t vectors) const;
 
@@ -101,6 +102,7 @@ class Chooser {
   double reduce_points() const;
   double direct_cycles() const;
   double packing_cycles() const;
+  double far_row_cycles() const;
 
   const loop::Definition& definition_;
   const loop::Kernel& kernel_;
