@@ -88,8 +88,9 @@ bool equal_maps(const Map& a, const Map& b, F&& same) {
 bool equal(const Stmt& a, const Stmt& b) {
   if (a.get() == b.get()) return true;
   if (!a || !b) return false;
-  if (a->kind != b->kind || a->name != b->name || a->for_kind != b->for_kind || a->cache != b->cache ||
-      a->memory != b->memory || a->type != b->type || !equal_exprs(a->exprs, b->exprs)) {
+  if (a->kind != b->kind || a->name != b->name || a->for_kind != b->for_kind ||
+      a->cache != b->cache || a->memory != b->memory || a->type != b->type ||
+      !equal_exprs(a->exprs, b->exprs)) {
     return false;
   }
   if (!a->definition != !b->definition) return false;
