@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "ir/loop/add.h"
 #include "ir/loop/step_access.h"
 #include "passes/lower/winograd_choice.h"
 #include "passes/lower/winograd_kernels.h"
@@ -96,22 +96,6 @@ class Winograd {
     return best;
   }
 
-  template <class Taken>
-  static std::string fresh(const std::string& wish, const Taken& taken) {
-    std::string name = wish;
-    for (int i = 2; taken(name); ++i) name = fmt::format("{}_{}", wish, i);
-    return name;
-  }
-
-  BufferId add_buffer(const std::string& wish, Buffer buffer) {
-    buffer.name = fresh(wish, [&](const std::string& name) {
-      return std::any_of(result_.buffers.begin(), result_.buffers.end(),
-                         [&](const Buffer& other) { return other.name == name; });
-    });
-    result_.buffers.push_back(std::move(buffer));
-    return static_cast<BufferId>(result_.buffers.size()) - 1;
-  }
-
   BufferId add_planes(const std::string& wish, const WinogradConv& conv, const WinogradForm& form,
                       int64_t stride, const Loc& loc) {
     Buffer buffer;
@@ -119,7 +103,7 @@ class Winograd {
     buffer.shape = {Dim(form.frequencies()), Dim(stride)};
     buffer.alignment = target_.vector_bits / 8;
     buffer.loc = loc;
-    return add_buffer(wish, std::move(buffer));
+    return loop::add_buffer(result_, wish, std::move(buffer));
   }
 
   void replace(Step& step, const Kernel& kernel, const WinogradConv& conv,
@@ -146,7 +130,7 @@ class Winograd {
     filter.loc = step.loc;
     const std::string& name = kernel.name;
     std::map<std::string, BufferId> places;
-    places[kFilter] = add_buffer(name + "_filter", std::move(filter));
+    places[kFilter] = loop::add_buffer(result_, name + "_filter", std::move(filter));
     places[kSpectrum] = add_planes(name + "_spectrum", conv, form, form.input_stride, step.loc);
     places[kProducts] = add_planes(name + "_products", conv, form, form.output_stride, step.loc);
     layer.weight_bytes = result_.storage_bytes(places[kFilter]);
@@ -156,14 +140,11 @@ class Winograd {
       places[kernel.buffers[i].name] = step.buffers[i];
     }
     Kernel made = winograd_kernel(conv, kernel, form, use_fma());
-    made.name = fresh(name + "_winograd",
-                      [&](const std::string& taken) { return result_.kernels.contains(taken); });
-    step.kernel = made.name;
     step.buffers.clear();
     for (const loop::BufferParam& param : made.buffers) {
       step.buffers.push_back(places.at(param.name));
     }
-    result_.kernels.emplace(made.name, std::move(made));
+    step.kernel = loop::add_kernel(result_, name + "_winograd", std::move(made));
   }
 
   const TargetInfo& target_;

@@ -1,12 +1,11 @@
 #include "passes/lower/write_bands.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
 
+#include "ir/loop/add.h"
 #include "ir/loop/text.h"
 
 namespace backcast {
@@ -168,7 +167,8 @@ class Writing {
     Step around;
     if (repeats) {
       around.kind = StepKind::loop;
-      around.symbol = fresh_symbol(static_cast<int64_t>(end - first));
+      around.symbol =
+          loop::add_symbol(program_, "band", {0, static_cast<int64_t>(end - first) - 1});
       around.count = Dim(static_cast<int64_t>(end - first));
       around.buffers = {-1, -1};
       around.loc = region_.calls.back()->loc;
@@ -179,7 +179,8 @@ class Writing {
     for (const Action& action : trip) {
       Step step = *region_.calls[action.step];
       if (action.is_copy) step.kind = StepKind::copy;
-      step.kernel = action.is_copy ? "" : add_kernel(step.kernel, action.kernel);
+      step.kernel =
+          action.is_copy ? "" : loop::add_kernel(program_, step.kernel + "_rows", action.kernel);
       step.buffers.clear();
       for (const Operand& operand : action.operands) {
         Dim offset(operand.part.offset);
@@ -223,7 +224,7 @@ class Writing {
     window.shape[*outermost(window.shape)] =
         Dim(rows < 0 ? trips_.capacity[tensor.producer] : rows);
     const std::string name = window.name + "_rows";
-    return add_buffer(name, std::move(window));
+    return loop::add_buffer(program_, name, std::move(window));
   }
 
   BufferId view(BufferId of, const Dims& shape, const Dim& offset) {
@@ -239,39 +240,8 @@ class Writing {
     view.alignment = 0;
     view.value = {};
     const std::string name = view.name + "_part";
-    views_.push_back(add_buffer(name, std::move(view)));
+    views_.push_back(loop::add_buffer(program_, name, std::move(view)));
     return views_.back();
-  }
-
-  template <class Taken>
-  static std::string fresh(const std::string& wish, const Taken& taken) {
-    std::string name = wish;
-    for (int i = 2; taken(name); ++i) name = fmt::format("{}_{}", wish, i);
-    return name;
-  }
-
-  BufferId add_buffer(const std::string& wish, Buffer buffer) {
-    buffer.name = fresh(wish, [&](const std::string& name) {
-      return std::any_of(program_.buffers.begin(), program_.buffers.end(),
-                         [&](const Buffer& other) { return other.name == name; });
-    });
-    program_.buffers.push_back(std::move(buffer));
-    return static_cast<BufferId>(program_.buffers.size()) - 1;
-  }
-
-  std::string add_kernel(const std::string& original, Kernel kernel) {
-    kernel.name = fresh(original + "_rows",
-                        [&](const std::string& name) { return program_.kernels.contains(name); });
-    const std::string name = kernel.name;
-    program_.kernels.emplace(name, std::move(kernel));
-    return name;
-  }
-
-  std::string fresh_symbol(int64_t trips) {
-    const std::string name =
-        fresh("band", [&](const std::string& taken) { return program_.symbols.contains(taken); });
-    program_.symbols[name] = {0, trips - 1};
-    return name;
   }
 
   Program& program_;

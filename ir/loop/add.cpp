@@ -1,0 +1,43 @@
+#include "ir/loop/add.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace backcast::loop {
+namespace {
+
+template <class Taken>
+std::string fresh(const std::string& wish, const Taken& taken) {
+  std::string name = wish;
+  for (int i = 2; taken(name); ++i) name = fmt::format("{}_{}", wish, i);
+  return name;
+}
+
+}  // namespace
+
+BufferId add_buffer(Program& program, const std::string& wish, Buffer buffer) {
+  buffer.name = fresh(wish, [&](const std::string& name) {
+    return std::any_of(program.buffers.begin(), program.buffers.end(),
+                       [&](const Buffer& other) { return other.name == name; });
+  });
+  program.buffers.push_back(std::move(buffer));
+  return static_cast<BufferId>(program.buffers.size()) - 1;
+}
+
+std::string add_kernel(Program& program, const std::string& wish, Kernel kernel) {
+  kernel.name =
+      fresh(wish, [&](const std::string& name) { return program.kernels.contains(name); });
+  const std::string name = kernel.name;
+  program.kernels.emplace(name, std::move(kernel));
+  return name;
+}
+
+std::string add_symbol(Program& program, const std::string& wish, DimRange range) {
+  const std::string name =
+      fresh(wish, [&](const std::string& taken) { return program.symbols.contains(taken); });
+  program.symbols[name] = range;
+  return name;
+}
+
+}  // namespace backcast::loop
