@@ -125,9 +125,11 @@ class Planner {
         continue;
       const Block& block = blocks_[size_t(block_of_[size_t(owner)])];
       bool whole = offset_is_zero(read) && block.bytes >= result_.storage_bytes(written);
-      // The operand's storage must reach the kernel through this parameter alone.
-      int64_t uses = std::count_if(step.buffers.begin(), step.buffers.end(),
-                                   [&](BufferId b) { return result_.owner(b) == owner; });
+      // The operand's storage must reach the kernel through this parameter alone, and another
+      // result, one that nobody reads, may have taken it over already.
+      int64_t uses = std::count_if(step.buffers.begin(), step.buffers.end(), [&](BufferId b) {
+        return b >= 0 && block_of_[size_t(result_.owner(b))] == block_of_[size_t(owner)];
+      });
       const bool ends = loop::ends_at(entry, ranges_[size_t(owner)], at);
       if (ends && block.last == at && whole && uses == 1) return block_of_[size_t(owner)];
     }
