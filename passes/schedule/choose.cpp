@@ -97,46 +97,6 @@ void Chooser::collect_types(const Expr& e) {
   });
 }
 
-/// An operand that only accumulators read, at one place, affinely; a constant or, when operands are
-/// rearranged at run time, one that no element of is needed twice.
-bool Chooser::packable(const Access& access) const {
-  bool at_run_time = mode_ == VectorMode::repack && !access.constant;
-  if (!access.in_reduction || (!access.constant && !at_run_time)) return false;
-  int reads = 0;
-  for (const Access& other : accesses_) reads += other.buffer == access.buffer;
-  if (reads != 1 || reads_memory(access.flat)) return false;
-  for (const std::vector<Axis>* axes : {&definition_.axes, &definition_.reduce_axes}) {
-    for (const Axis& axis : *axes) {
-      if (!coefficient(access.flat, axis.name)) return false;
-      if (mentions(access.flat, axis.name) && !static_extent(axis)) return false;
-    }
-  }
-  for (const Axis& axis : definition_.reduce_axes) {
-    if (!static_extent(axis)) return false;
-  }
-  return !at_run_time || !repeats(access);
-}
-
-/// Packing would hold elements more than once, or what only a condition keeps from being read
-/// outside of the operand.
-bool Chooser::repeats(const Access& access) const {
-  int64_t elements = 1, lowest = 0, highest = 0;
-  std::map<std::string, int64_t> zeros;
-  for (const std::vector<Axis>* axes : {&definition_.axes, &definition_.reduce_axes}) {
-    for (const Axis& axis : *axes) {
-      zeros[axis.name] = 0;
-      if (!mentions(access.flat, axis.name)) continue;
-      elements *= extent(axis.name);
-      const int64_t reach = *coefficient(access.flat, axis.name) * (extent(axis.name) - 1);
-      (reach < 0 ? lowest : highest) += reach;
-    }
-  }
-  const std::optional<int64_t> origin = evaluate(access.flat, zeros);
-  Dim size = TensorType{ElementType::f32, kernel_.find(access.buffer)->shape}.element_count();
-  if (!size.is_constant() || !origin || elements > size.constant()) return true;
-  return *origin + lowest < 0 || *origin + highest >= size.constant();
-}
-
 int64_t Chooser::extent(const std::string& name) const {
   for (const std::vector<Axis>* axes : {&definition_.axes, &definition_.reduce_axes}) {
     for (const Axis& axis : *axes) {
@@ -455,76 +415,6 @@ void Chooser::choose_addend() {
     }
   });
   if (fits) schedule_.addend = addend;
-}
-
-/// The reduction axes as the operand is written: moving it is then moving blocks.
-std::vector<Axis> Chooser::in_memory_order(const Access& a) const {
-  std::vector<Axis> axes = reduce_axes();
-  std::stable_sort(axes.begin(), axes.end(), [&](const Axis& x, const Axis& y) {
-    return std::abs(*coefficient(a.flat, x.name)) > std::abs(*coefficient(a.flat, y.name));
-  });
-  return axes;
-}
-
-/// Elements of the reduction that lie one behind another.
-int64_t Chooser::contiguous_run(const Access& a) const {
-  int64_t run = 1;
-  std::vector<Axis> axes = in_memory_order(a);
-  for (size_t i = axes.size(); i-- > 0;) {
-    if (std::abs(*coefficient(a.flat, axes[i].name)) != run) break;
-    run *= extent(axes[i].name);
-  }
-  return run;
-}
-
-/// Rows of an operand, each as long as a block of vectors, that lie so far apart and are so many
-/// that neither the first cache nor what reads ahead for it can hold on to them.
-bool Chooser::has_far_rows(const Access& a) const {
-  if (!a.in_reduction || a.constant || lanes_ == 1 || schedule_.vector_segments.empty())
-    return false;
-  if (coefficient(a.flat, schedule_.vector_axis) != 1) return false;
-  if (!schedule_.tile_axis.empty() && mentions(a.flat, schedule_.tile_axis)) return false;
-  int64_t pitch = 0;
-  double rows = 1;
-  for (const Axis& axis : definition_.reduce_axes) {
-    const int64_t step = std::abs(coefficient(a.flat, axis.name).value_or(0));
-    if (step == 0 || extent(axis.name) < 2) continue;
-    pitch = pitch == 0 ? step : std::min(pitch, step);
-    rows *= static_cast<double>(extent(axis.name));
-  }
-  const int64_t width = schedule_.vector_segments[0].width();
-  const double bytes = rows * static_cast<double>(width * byte_size(loop::element_of(scalar_)));
-  return pitch > 2 * width && bytes > static_cast<double>(target_.l1_bytes);
-}
-
-void Chooser::choose_packing() {
-  if (schedule_.vector_axis.empty()) return;
-  for (const Access& a : accesses_) {
-    if (!a.packable || !mentions(a.flat, schedule_.vector_axis)) continue;
-    if (!schedule_.tile_axis.empty() && mentions(a.flat, schedule_.tile_axis)) continue;
-    // What is contiguous already is read where it lies, unless that is in many places.
-    if (!a.constant && coefficient(a.flat, schedule_.vector_axis) == 1 && !has_far_rows(a)) {
-      continue;
-    }
-    Packing packing;
-    packing.parameter = a.buffer;
-    packing.at_run_time = !a.constant;
-    for (const Axis& axis : definition_.axes) {
-      if (axis.name == schedule_.vector_axis || !mentions(a.flat, axis.name)) continue;
-      packing.outer.push_back(axis.name);
-      packing.outer_extents.push_back(extent(axis.name));
-    }
-    for (const Axis& axis : a.constant ? reduce_axes() : in_memory_order(a)) {
-      packing.reduce.push_back(axis.name);
-      packing.reduce_extents.push_back(extent(axis.name));
-      packing.reversed.push_back(!a.constant && *coefficient(a.flat, axis.name) < 0);
-    }
-    // Reading every element once per position means no repetition: all reduction axes count.
-    bool repeats = std::any_of(
-        definition_.reduce_axes.begin(), definition_.reduce_axes.end(),
-        [&](const Axis& axis) { return extent(axis.name) > 1 && !mentions(a.flat, axis.name); });
-    if (!repeats) schedule_.packed[a.buffer] = packing;
-  }
 }
 
 }  // namespace backcast

@@ -1,5 +1,6 @@
 // The choice of a schedule. Internal to choose_schedule: choose.cpp finds facts and axes,
-// choose_sizes.cpp weighs tiles, choose_lanes.cpp the ways that need no constant operand.
+// choose_packing.cpp what is rearranged, choose_sizes.cpp weighs tiles, choose_lanes.cpp the ways
+// that need no constant operand.
 #pragma once
 
 #include <functional>
