@@ -34,12 +34,17 @@ def all_cases():
     return [f"{name}:{batch}" for name in ROWS for batch in BATCHES]
 
 
-def model_of(network):
-    """The ONNX file in training mode, batch `N`."""
-    if network != "mlp":
+def model_of(network, batch):
+    """The ONNX file in training mode, batch `N`; ad at batch 1 with frozen statistics, as its peers
+    have it."""
+    made = {"mlp": "trainable_mlp"}
+    if int(batch) == 1:
+        made["ad"] = "ad_frozen"
+    if network not in made:
         return MODELS / f"{network}.onnx"
-    path = common.OUT / "models/trainable_mlp.onnx"
+    path = common.OUT / f"models/{made[network]}.onnx"
     if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
         common.run_tool([sys.executable, common.BENCH / "models/make_models.py", path.parent,
                          path.stem])
     return path
@@ -95,7 +100,7 @@ def write_glue(folder, function):
 def compile_library(program, network, batch, optimizer, folder, options=()):
     """The report of a library made in `folder`."""
     shutil.rmtree(folder, ignore_errors=True)
-    common.run_tool([program, "compile", model_of(network), "--train", "--batch", batch,
+    common.run_tool([program, "compile", model_of(network, batch), "--train", "--batch", batch,
                      "--loss", loss_of(network), "--optimizer", optimizer, "--name", "net",
                      "-o", folder, *options])
     return json.loads((folder / "net.report.json").read_text())
@@ -133,7 +138,7 @@ def peer_sides(network, batch, folder, options):
         try:
             python = environments.python_of(environment)
             sides.append(Side(name, [python, common.BENCH / "peers" / worker, network, batch,
-                                     loss_of(network), options.optimizer, model_of(network),
+                                     loss_of(network), options.optimizer, model_of(network, batch),
                                      folder, *words]))
         except environments.Unavailable as error:
             sides.append(Side(name, absent=str(error)))

@@ -77,6 +77,19 @@ def trainable_mlp(folder):
     g.save(folder)
 
 
+def ad_frozen(folder):
+    """The autoencoder of tests/training with its statistics frozen: a batch of one has none."""
+    tests = pathlib.Path(__file__).resolve().parents[2] / "tests/training/models"
+    model = onnx.load(tests / "ad.onnx")
+    for node in model.graph.node:
+        if node.op_type == "BatchNormalization":
+            del node.output[1:]
+            for attribute in node.attribute:
+                if attribute.name == "training_mode":
+                    attribute.i = 0
+    onnx.save(model, folder / "ad_frozen.onnx")
+
+
 def resnet18(folder):
     """ResNet-18 at 224x224 (He et al., 2016), BatchNormalization kept as nodes."""
     g = GraphBuilder("resnet18", 2, [1, 3, 224, 224], [1, 1000])

@@ -40,16 +40,6 @@ def trainable(graph):
     return [n for n in names if n not in statistics], [n for n in names if n in statistics]
 
 
-def freeze_statistics(graph):
-    """Batch normalisation as at inference: a batch of one value has no statistics."""
-    for node in graph.node:
-        if node.op_type == "BatchNormalization":
-            del node.output[1:]
-            for attribute in node.attribute:
-                if attribute.name == "training_mode":
-                    attribute.i = 0
-
-
 def keep_statistics(graph):
     """The gradient of a layer normalisation takes its mean and inverse deviation: optional results
     that an exporter leaves out."""
@@ -67,8 +57,6 @@ def main():
     batch, folder = int(batch), pathlib.Path(folder) / "ort-training"
     folder.mkdir(parents=True, exist_ok=True)
     model = fixed(onnx.load(file), batch)
-    if network == "ad" and batch == 1:
-        freeze_statistics(model.graph)
     keep_statistics(model.graph)
     requires, frozen = trainable(model.graph)
     kind = artifacts.LossType.MSELoss if loss == "mse" else artifacts.LossType.CrossEntropyLoss
