@@ -1,6 +1,7 @@
 #include "passes/lower/row_region.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ir/loop/step_access.h"
 
@@ -55,7 +56,10 @@ class Windows {
       capacity = std::max(capacity, kept[t] + ends[t + 1] - ends[t]);
     }
     trips_.capacity[step_] = capacity;
-    return true;
+    return std::all_of(region_.tensors.begin(), region_.tensors.end(),
+                       [&](const BandTensor& tensor) {
+                         return tensor.producer != step_ || !tensor.scattered || passes(tensor);
+                       });
   }
 
  private:
@@ -72,6 +76,20 @@ class Windows {
       }
     }
     return true;
+  }
+
+  /// Whether every trip reads the rows that it computes, all of them and no others.
+  bool passes(const BandTensor& tensor) const {
+    for (int64_t t = 0; t < trips_.trips; ++t) {
+      const Rows written = trips_.computed(step_, t);
+      for (const BandTensor::Reader& reader : tensor.readers) {
+        const Rows computed = trips_.computed(reader.step, t);
+        if (computed.count() == 0) continue;
+        const Rows read = reader.access.reached(computed);
+        if (read.begin != written.begin || read.end != written.end) return false;
+      }
+    }
+    return !trips_.keeps_rows(step_);
   }
 
   const RowRegion& region_;
@@ -137,7 +155,7 @@ BandWork work_of(const Program& program, const RowRegion& region, const RowTrips
     for (const size_t param : kernel.whole) work.whole += program.storage_bytes(buffers[param]);
     for (const std::vector<RowAccess>* list : {&kernel.reads, &kernel.writes}) {
       for (const RowAccess& access : *list) {
-        const BufferId id = buffers[access.param];
+        const BufferId id = program.owner(buffers[access.param]);
         if (region.tensor(id) == nullptr) work.parts += program.storage_bytes(id) / trips.trips;
       }
     }
@@ -151,7 +169,8 @@ RowRegions::RowRegions(const Program& program, const loop::EntryPoint& entry)
     : program_(program), entry_(entry) {
   for (const Step& step : entry.steps) {
     const bool call = step.kind == StepKind::call;
-    kernels_.push_back(call ? match_rows(program_.kernels.at(step.kernel)) : std::nullopt);
+    kernels_.push_back(call ? match_rows(program_.kernels.at(step.kernel))
+                            : std::vector<RowKernel>());
   }
   users_.resize(program_.buffers.size());
   for (const loop::EntryPoint& any : program_.entries) {
@@ -165,24 +184,46 @@ RowRegions::RowRegions(const Program& program, const loop::EntryPoint& entry)
   }
 }
 
+/// How every step of a region runs.
+struct RowRegions::Forms {
+  size_t first = 0, last = 0;
+  std::vector<const RowKernel*> chosen;  // per step from the first; null: once, before the others
+  struct Use {
+    BufferId id;
+    const Kernel* kernel;
+    RowAccess access;
+  };
+  std::map<BufferId, std::vector<Use>> uses;  // per owner: reads by rows
+  std::set<BufferId> whole;                   // owners of which a step needs all at once
+};
+
 std::optional<RowRegion> RowRegions::region(size_t first, size_t last) const {
-  RowRegion region{first, last, {}, {}, {}};
-  std::set<BufferId> written;
+  const Forms forms = this->forms(first, last);
+  if (forms.chosen.front() == nullptr || forms.chosen.back() == nullptr) return std::nullopt;
+  RowRegion region{first, last, {}, {}, {}, {}};
+  std::set<BufferId> written, touched;
   for (size_t s = first; s <= last; ++s) {
-    if (!kernels_[s]) return std::nullopt;
     const Step& step = entry_.steps[s];
+    const RowKernel* kernel = forms.chosen[s - first];
+    if (kernel == nullptr) {
+      if (!add_before(region, step, touched, written)) return std::nullopt;
+      continue;
+    }
     region.calls.push_back(&step);
-    region.kernels.push_back(&*kernels_[s]);
-    for (const RowAccess& access : kernels_[s]->writes) {
+    region.kernels.push_back(kernel);
+    for (const BufferId id : step.buffers) touched.insert(program_.owner(id));
+    for (const RowAccess& access : kernel->writes) {
       const BufferId id = step.buffers[access.param];
       if (!written.insert(program_.owner(id)).second) return std::nullopt;
       if (s == last) {
         if (entry_.optional_outputs.contains(program_.owner(id))) return std::nullopt;
         continue;
       }
-      if (!is_inside(id, first, last)) return std::nullopt;
-      region.tensors.push_back(band_tensor(step, s - first, access));
+      region.tensors.push_back(band_tensor(step, region.calls.size() - 1, access));
     }
+  }
+  for (const Step* step : region.before) {
+    for (const BufferId id : step->buffers) written.erase(program_.owner(id));
   }
   for (size_t s = 0; s < region.calls.size(); ++s) {
     if (!add_readers(region, s, written)) return std::nullopt;
@@ -191,6 +232,91 @@ std::optional<RowRegion> RowRegions::region(size_t first, size_t last) const {
     if (tensor.readers.empty()) return std::nullopt;
   }
   return region;
+}
+
+/// From the last step, of which the rows are the outermost ones, to the operands: rows of a result
+/// are what those who read it see as rows.
+RowRegions::Forms RowRegions::forms(size_t first, size_t last) const {
+  Forms forms{first, last, std::vector<const RowKernel*>(last - first + 1), {}, {}};
+  for (size_t s = last + 1; s-- > first;) {
+    const Step& step = entry_.steps[s];
+    const RowKernel* form = s == last ? by_outermost(s) : form_of(s, forms);
+    forms.chosen[s - first] = form;
+    if (form == nullptr) {
+      loop::for_each_buffer(step, [&](BufferId id) { forms.whole.insert(program_.owner(id)); });
+      continue;
+    }
+    const Kernel& kernel = program_.kernels.at(step.kernel);
+    for (const size_t param : form->whole) {
+      forms.whole.insert(program_.owner(step.buffers[param]));
+    }
+    for (const RowAccess& access : form->reads) {
+      const BufferId id = step.buffers[access.param];
+      forms.uses[program_.owner(id)].push_back({id, &kernel, access});
+    }
+  }
+  return forms;
+}
+
+const RowKernel* RowRegions::by_outermost(size_t step) const {
+  for (const RowKernel& form : kernels_[step]) {
+    const Kernel& kernel = program_.kernels.at(entry_.steps[step].kernel);
+    const auto outer = [&](const RowAccess& write) {
+      return write.dimension == outermost(kernel.buffers[write.param].shape);
+    };
+    if (std::all_of(form.writes.begin(), form.writes.end(), outer)) return &form;
+  }
+  return nullptr;
+}
+
+/// By the rows that later steps see, when these see all of its results by rows and nobody else
+/// does; null otherwise.
+const RowKernel* RowRegions::form_of(size_t step, const Forms& forms) const {
+  const std::vector<BufferId>& buffers = entry_.steps[step].buffers;
+  const auto agrees = [&](const RowAccess& write) {
+    const BufferId id = buffers[write.param];
+    const auto uses = forms.uses.find(program_.owner(id));
+    return uses != forms.uses.end() && !forms.whole.contains(program_.owner(id)) &&
+           is_inside(id, forms.first, forms.last) &&
+           std::all_of(uses->second.begin(), uses->second.end(), [&](const Forms::Use& use) {
+             return sees_rows(id, write, use.id, *use.kernel, use.access);
+           });
+  };
+  for (const RowKernel& form : kernels_[step]) {
+    if (std::all_of(form.writes.begin(), form.writes.end(), agrees)) return &form;
+  }
+  return nullptr;
+}
+
+/// Whether rows of a result are rows of the same buffer or of a view of all of it.
+bool RowRegions::sees_rows(BufferId written, const RowAccess& write, BufferId read,
+                           const Kernel& reader, const RowAccess& access) const {
+  const Dims& shape = program_.buffer(written).shape;
+  const Dims& seen = reader.buffers[access.param].shape;
+  for (BufferId id = read; id != written; id = program_.buffer(id).view_of) {
+    if (program_.buffer(id).view_of < 0 || !(program_.buffer(id).view_offset == Dim(0))) {
+      return false;
+    }
+  }
+  return seen == program_.buffer(read).shape &&
+         program_.buffer(read).element == program_.buffer(written).element &&
+         same_rows(shape, write.dimension, seen, access.dimension);
+}
+
+/// A step that goes before those of the region: it needs nothing of theirs, and those that came
+/// before it nothing of what it overwrites.
+bool RowRegions::add_before(RowRegion& region, const Step& step, const std::set<BufferId>& touched,
+                            std::set<BufferId>& written) const {
+  if (step.kind != StepKind::call) return false;
+  const Kernel& kernel = program_.kernels.at(step.kernel);
+  for (size_t i = 0; i < step.buffers.size(); ++i) {
+    const BufferId id = program_.owner(step.buffers[i]);
+    if (region.tensor(id) != nullptr) return false;
+    if (kernel.buffers[i].mode == loop::AccessMode::read) continue;
+    if (touched.contains(id) || !written.insert(id).second) return false;
+  }
+  region.before.push_back(&step);
+  return true;
 }
 
 bool RowRegions::is_inside(BufferId id, size_t first, size_t last) const {
@@ -205,14 +331,16 @@ BandTensor RowRegions::band_tensor(const Step& step, size_t producer,
   BandTensor tensor;
   tensor.id = step.buffers[access.param];
   tensor.producer = producer;
+  tensor.dimension = access.dimension;
+  tensor.scattered = access.dimension != *outermost(program_.buffer(tensor.id).shape);
   tensor.rows = access.extent;
   tensor.row_bytes = program_.storage_bytes(tensor.id) / tensor.rows;
   tensor.row_elements = tensor.row_bytes / byte_size(program_.buffer(tensor.id).element);
   return tensor;
 }
 
-/// What step s of the region reads of band tensors; false when it needs all of one at once, sees
-/// it in another shape, or reads what the region writes in any other way.
+/// What step s of the region reads of band tensors; false when it needs all of one at once, or
+/// reads what the region writes in any other way.
 bool RowRegions::add_readers(RowRegion& region, size_t s, const std::set<BufferId>& written) const {
   const Step& step = *region.calls[s];
   const Kernel& kernel = program_.kernels.at(step.kernel);
@@ -221,13 +349,12 @@ bool RowRegions::add_readers(RowRegion& region, size_t s, const std::set<BufferI
   }
   for (const RowAccess& access : region.kernels[s]->reads) {
     const BufferId id = step.buffers[access.param];
-    if (!written.contains(program_.owner(id))) continue;
+    const BufferId owner = program_.owner(id);
+    if (!written.contains(owner)) continue;
     const auto tensor =
         std::find_if(region.tensors.begin(), region.tensors.end(),
-                     [&](const BandTensor& candidate) { return candidate.id == id; });
+                     [&](const BandTensor& candidate) { return candidate.id == owner; });
     if (tensor == region.tensors.end() || tensor->producer >= s) return false;
-    const Dims& shape = kernel.buffers[access.param].shape;
-    if (shape != program_.buffer(id).shape || access.dimension != *outermost(shape)) return false;
     tensor->readers.push_back({s, access});
   }
   for (const RowAccess& access : region.kernels[s]->writes) {

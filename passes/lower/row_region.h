@@ -15,7 +15,10 @@ namespace backcast {
 /// A tensor that one step of a region writes and only its other steps read.
 struct BandTensor {
   loop::BufferId id = -1;
-  size_t producer = 0;  // a step of the region
+  size_t producer = 0;   // a step of the region
+  size_t dimension = 0;  // its rows
+  /// Rows lie in several pieces: every trip writes the whole window and reads all of it.
+  bool scattered = false;
   int64_t row_elements = 0, row_bytes = 0, rows = 0;
   struct Reader {
     size_t step = 0;
@@ -25,11 +28,13 @@ struct BandTensor {
   int64_t bytes() const { return rows * row_bytes; }
 };
 
-/// Calls one after the other. The last one's results are whole, the others' are band tensors.
-/// Points into a program and a RowRegions.
+/// Calls one after the other. The last one's results are whole, the others' are band tensors; calls
+/// among them whose results every row needs as a whole go first. Points into a program and a
+/// RowRegions.
 struct RowRegion {
-  size_t first = 0, last = 0;            // steps of the entry point
-  std::vector<const loop::Step*> calls;  // these
+  size_t first = 0, last = 0;             // steps of the entry point
+  std::vector<const loop::Step*> before;  // of these, what runs once
+  std::vector<const loop::Step*> calls;   // the others
   std::vector<const RowKernel*> kernels;
   std::vector<BandTensor> tensors;
 
@@ -76,20 +81,29 @@ class RowRegions {
   RowRegions(const loop::Program& program, const loop::EntryPoint& entry);
 
   /// Whether the step can be a part of one.
-  bool fits(size_t step) const { return kernels_[step].has_value(); }
-  /// The steps from `first` to `last`, when what all but the last write is used by them alone, and
-  /// by rows.
+  bool fits(size_t step) const { return !kernels_[step].empty(); }
+  /// The steps from `first` to `last`, when the first and the last are among those that run by
+  /// rows, and what these but the last write is used by them alone.
   std::optional<RowRegion> region(size_t first, size_t last) const;
 
  private:
+  struct Forms;
+
   bool is_inside(loop::BufferId id, size_t first, size_t last) const;
+  const RowKernel* by_outermost(size_t step) const;
+  const RowKernel* form_of(size_t step, const Forms& forms) const;
+  bool sees_rows(loop::BufferId written, const RowAccess& write, loop::BufferId read,
+                 const loop::Kernel& reader, const RowAccess& access) const;
+  Forms forms(size_t first, size_t last) const;
   BandTensor band_tensor(const loop::Step& step, size_t producer, const RowAccess& access) const;
+  bool add_before(RowRegion& region, const loop::Step& step,
+                  const std::set<loop::BufferId>& touched, std::set<loop::BufferId>& written) const;
   bool add_readers(RowRegion& region, size_t s, const std::set<loop::BufferId>& written) const;
 
   const loop::Program& program_;
   const loop::EntryPoint& entry_;
-  std::vector<std::optional<RowKernel>> kernels_;  // per step
-  std::vector<std::set<size_t>> users_;            // per owner: steps that name it
+  std::vector<std::vector<RowKernel>> kernels_;  // per step: its forms
+  std::vector<std::set<size_t>> users_;          // per owner: steps that name it
 };
 
 }  // namespace backcast

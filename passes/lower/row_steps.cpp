@@ -30,8 +30,10 @@ int64_t count_of(const Dims& shape, size_t first, size_t last) {
 
 class Matcher {
  public:
-  Matcher(const Kernel& kernel, const Definition& definition)
-      : kernel_(kernel), definition_(definition) {}
+  Matcher(const Kernel& kernel, const Definition& definition, const std::string& axis)
+      : kernel_(kernel), definition_(definition) {
+    found_.axis = axis;
+  }
 
   std::optional<RowKernel> run() {
     if (!kernel_.sizes.empty() || !constant_extents() || !results() || !operands()) {
@@ -62,21 +64,20 @@ class Matcher {
     return i;
   }
 
-  /// Every result has the same axis as its outermost dimension, and all of it.
+  /// The axis is one dimension of every result, and all of it.
   bool results() {
+    found_.rows = extents_.at(found_.axis);
     for (const loop::DefinitionOutput& output : definition_.outputs) {
       const size_t param = position(output.buffer);
       const Dims& shape = kernel_.buffers[param].shape;
-      const std::optional<size_t> rows = outermost(shape);
-      if (!rows || kernel_.buffers[param].mode != AccessMode::write) return false;
-      const Expr& index = output.indices[*rows];
-      if (index->kind != ExprKind::var || !extents_.contains(index->name)) return false;
-      if (found_.axis.empty()) found_.axis = index->name;
-      found_.rows = extents_.at(found_.axis);
-      if (index->name != found_.axis || shape[*rows].constant() != found_.rows) return false;
+      if (kernel_.buffers[param].mode != AccessMode::write) return false;
+      std::optional<size_t> rows;
       for (size_t d = 0; d < output.indices.size(); ++d) {
-        if (d != *rows && mentions(output.indices[d], found_.axis)) return false;
+        if (!mentions(output.indices[d], found_.axis)) continue;
+        if (rows || output.indices[d]->kind != ExprKind::var) return false;
+        rows = d;
       }
+      if (!rows || shape[*rows].constant() != found_.rows) return false;
       found_.writes.push_back({param, *rows, found_.rows});
     }
     return found_.rows > 1;
@@ -167,10 +168,20 @@ std::optional<size_t> outermost(const Dims& shape) {
   return std::nullopt;
 }
 
-std::optional<RowKernel> match_rows(const Kernel& kernel) {
+std::vector<RowKernel> match_rows(const Kernel& kernel) {
+  std::vector<RowKernel> found;
   const Definition* definition = loop::only_definition(kernel);
-  if (definition == nullptr) return std::nullopt;
-  return Matcher(kernel, *definition).run();
+  if (definition == nullptr) return found;
+  for (const Axis& axis : definition->axes) {
+    std::optional<RowKernel> rows = Matcher(kernel, *definition, axis.name).run();
+    if (rows) found.push_back(std::move(*rows));
+  }
+  return found;
+}
+
+bool same_rows(const Dims& a, size_t da, const Dims& b, size_t db) {
+  return a[da] == b[db] && count_of(a, 0, da) == count_of(b, 0, db) &&
+         count_of(a, da + 1, a.size()) == count_of(b, db + 1, b.size());
 }
 
 Window window_of(const Dims& shape, size_t dimension, const Rows& rows) {
@@ -186,13 +197,18 @@ Window window_of(const Dims& shape, size_t dimension, const Rows& rows) {
 }
 
 Kernel restrict_rows(const Kernel& kernel, const RowKernel& by, const Rows& rows,
-                     const std::map<size_t, Rows>& reached) {
+                     const std::map<size_t, Rows>& reached, const std::set<size_t>& apart) {
   Kernel result = kernel;
   std::map<std::string, RowAccess> accesses;
   for (const std::vector<RowAccess>* list : {&by.reads, &by.writes}) {
     for (const RowAccess& access : *list) {
       BufferParam& param = result.buffers[access.param];
-      param.shape = window_of(param.shape, access.dimension, reached.at(access.param)).shape;
+      const Rows& part = reached.at(access.param);
+      if (apart.contains(access.param)) {
+        param.shape[access.dimension] = Dim(part.count());
+      } else {
+        param.shape = window_of(param.shape, access.dimension, part).shape;
+      }
       accesses[param.name] = access;
     }
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,9 +41,12 @@ struct RowKernel {
 /// The dimension whose parts lie one behind the other: the first that is not 1.
 std::optional<size_t> outermost(const Dims& shape);
 
-/// By the outermost dimension of the results; nothing for kernels of any other form than one
-/// definition of constant shape, whose operands depend on rows through one affine index each.
-std::optional<RowKernel> match_rows(const loop::Kernel& kernel);
+/// One for every axis that is one dimension of each result; none for kernels of any other form than
+/// one definition of constant shape, whose operands depend on rows through one affine index each.
+std::vector<RowKernel> match_rows(const loop::Kernel& kernel);
+
+/// Whether dimension da of shape a and dimension db of b divide the same elements alike.
+bool same_rows(const Dims& a, size_t da, const Dims& b, size_t db);
 
 /// A part of a parameter: a view of this shape so many elements into it.
 struct Window {
@@ -55,8 +59,9 @@ struct Window {
 Window window_of(const Dims& shape, size_t dimension, const Rows& rows);
 
 /// The kernel for some rows only. Parameters that rows reach in part (`reads` and `writes`) have
-/// the shapes of the windows at the indices `reached`, by parameter.
+/// the shapes of the windows at the indices `reached`, by parameter; those of `apart` hold nothing
+/// but these indices.
 loop::Kernel restrict_rows(const loop::Kernel& kernel, const RowKernel& by, const Rows& rows,
-                           const std::map<size_t, Rows>& reached);
+                           const std::map<size_t, Rows>& reached, const std::set<size_t>& apart);
 
 }  // namespace backcast

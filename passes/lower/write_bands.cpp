@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -45,6 +46,7 @@ class Writing {
     std::vector<Trip> all;
     for (int64_t t = 0; t < trips_.trips; ++t) all.push_back(trip(t));
     std::vector<Step> steps;
+    for (const Step* step : region_.before) steps.push_back(*step);
     for (size_t t = 0; t < all.size();) {
       const size_t end = alike_until(all, t);
       write(all, t, end, steps);
@@ -70,10 +72,10 @@ class Writing {
   }
 
   /// Rows of a band tensor's window, `behind` rows before its end.
-  static Operand rows_of(const BandTensor& tensor, const Dims& shape, int64_t behind,
-                         int64_t count) {
+  static Operand rows_of(const BandTensor& tensor, const Dims& shape, size_t dimension,
+                         int64_t behind, int64_t count) {
     Operand operand{tensor.id, true, false, {shape, behind * tensor.row_elements}};
-    operand.part.shape[*outermost(shape)] = Dim(count);
+    operand.part.shape[dimension] = Dim(count);
     return operand;
   }
 
@@ -85,8 +87,9 @@ class Writing {
       Action copy;
       copy.step = tensor.producer;
       copy.is_copy = true;
-      copy.operands = {rows_of(tensor, shape, left, std::min(added, left)),
-                       rows_of(tensor, shape, added + left, std::min(added, left))};
+      const int64_t count = std::min(added, left);
+      copy.operands = {rows_of(tensor, shape, tensor.dimension, left, count),
+                       rows_of(tensor, shape, tensor.dimension, added + left, count)};
       trip.push_back(std::move(copy));
     }
   }
@@ -100,23 +103,25 @@ class Writing {
     action.step = s;
     for (const BufferId id : step.buffers) action.operands.push_back({id, false, true, {}});
     std::map<size_t, Rows> reached;
+    std::set<size_t> in_windows;
     for (const std::vector<RowAccess>* list : {&by.reads, &by.writes}) {
       for (const RowAccess& access : *list) {
         const Rows part = access.reached(rows);
         reached[access.param] = part;
         const Dims& shape = kernel.buffers[access.param].shape;
         Operand& operand = action.operands[access.param];
-        const BandTensor* tensor = region_.tensor(operand.id);
+        const BandTensor* tensor = region_.tensor(program_.owner(operand.id));
         if (tensor == nullptr) {
           operand.whole = false;
           operand.part = window_of(shape, access.dimension, part);
           continue;
         }
         const int64_t end = trips_.computed(tensor->producer, t).end;
-        operand = rows_of(*tensor, shape, end - part.begin, part.count());
+        operand = rows_of(*tensor, shape, access.dimension, end - part.begin, part.count());
+        in_windows.insert(access.param);
       }
     }
-    action.kernel = restrict_rows(kernel, by, rows, reached);
+    action.kernel = restrict_rows(kernel, by, rows, reached, in_windows);
     action.kernel.name = "k";
     action.text = loop::print(action.kernel);
     return action;
@@ -202,11 +207,9 @@ class Writing {
     const auto [found, fresh] = windows.try_emplace(operand.id, -1);
     if (fresh) found->second = add_window(tensor, stays ? -1 : rows_in(trip, tensor));
     const BufferId window = found->second;
-    const int64_t rows = program_.buffer(window).shape[*outermost(shape_of(tensor))].constant();
+    const int64_t rows = program_.buffer(window).shape[tensor.dimension].constant();
     return view(window, operand.part.shape, Dim(rows * tensor.row_elements) - offset);
   }
-
-  const Dims& shape_of(const BandTensor& tensor) const { return program_.buffer(tensor.id).shape; }
 
   /// The rows that a trip reads and writes of a window that keeps none.
   int64_t rows_in(const Trip& trip, const BandTensor& tensor) const {
@@ -221,8 +224,7 @@ class Writing {
 
   BufferId add_window(const BandTensor& tensor, int64_t rows) {
     Buffer window = program_.buffer(tensor.id);
-    window.shape[*outermost(window.shape)] =
-        Dim(rows < 0 ? trips_.capacity[tensor.producer] : rows);
+    window.shape[tensor.dimension] = Dim(rows < 0 ? trips_.capacity[tensor.producer] : rows);
     const std::string name = window.name + "_rows";
     return loop::add_buffer(program_, name, std::move(window));
   }

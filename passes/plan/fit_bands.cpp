@@ -39,6 +39,12 @@ struct Price {
   }
 };
 
+/// What is told of a choice: bytes of rows that are copied, steps that run in bands.
+struct Tally {
+  int64_t kept = 0;
+  size_t banded = 0;
+};
+
 /// One entry point.
 class Fitting {
  public:
@@ -59,8 +65,8 @@ class Fitting {
   }
 
   /// The cheapest bands with which no step takes more than `goal`, or that exceed it least. Adds
-  /// their copies to `kept`.
-  std::vector<BandChoice> choose(int64_t goal, int64_t& kept) const {
+  /// what they do to `tally`.
+  std::vector<BandChoice> choose(int64_t goal, Tally& tally) const {
     const size_t steps = entry_.steps.size();
     std::vector<Price> reached{{}};
     std::vector<std::optional<Found>> best(steps);
@@ -82,7 +88,8 @@ class Fitting {
       const std::optional<Found>& found = best[end - 1];
       if (found) {
         choices.push_back(found->choice);
-        kept += found->kept;
+        tally.kept += found->tally.kept;
+        tally.banded += found->tally.banded;
       }
       end = found ? found->choice.first : end - 1;
     }
@@ -93,7 +100,7 @@ class Fitting {
   struct Found {
     BandChoice choice;
     Price price;
-    int64_t kept = 0;
+    Tally tally;
   };
 
   bool lives(BufferId id, size_t first, size_t last) const {
@@ -146,7 +153,7 @@ class Fitting {
                         static_cast<double>(2 * work.kept) / costs_.near_bytes_per_cycle +
                             calls * costs_.call_cycles};
       if (!best || price < best->price) {
-        best = Found{{first, last, height, number_}, price, work.kept};
+        best = Found{{first, last, height, number_}, price, {work.kept, region->calls.size()}};
       }
     }
     return best;
@@ -183,10 +190,10 @@ class Fitting {
 };
 
 std::vector<BandChoice> choose(const Program& program, const BandCosts& costs, int64_t goal,
-                               int64_t& kept) {
+                               Tally& tally) {
   std::vector<BandChoice> choices;
   for (size_t e = 0; e < program.entries.size(); ++e) {
-    for (const BandChoice& choice : Fitting(program, e, costs).choose(goal, kept)) {
+    for (const BandChoice& choice : Fitting(program, e, costs).choose(goal, tally)) {
       choices.push_back(choice);
     }
   }
@@ -200,11 +207,11 @@ bool equal(const std::vector<BandChoice>& a, const std::vector<BandChoice>& b) {
       });
 }
 
-std::string describe(const Program& program, const std::vector<BandChoice>& choices, int64_t kept) {
-  size_t banded = 0, all = 0;
-  for (const BandChoice& choice : choices) banded += choice.last - choice.first + 1;
+std::string describe(const Program& program, const Tally& tally) {
+  size_t all = 0;
   for (const loop::EntryPoint& entry : program.entries) all += entry.steps.size();
-  return fmt::format("computes {} of {} steps in bands, which copy {} bytes", banded, all, kept);
+  return fmt::format("computes {} of {} steps in bands, which copy {} bytes", tally.banded, all,
+                     tally.kept);
 }
 
 }  // namespace
@@ -226,8 +233,8 @@ Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram,
   std::vector<BandChoice> before;
   int64_t goal = budget;
   for (int attempt = 0; attempt < kMaxAttempts && goal > 0; ++attempt) {
-    int64_t kept = 0;
-    std::vector<BandChoice> choices = choose(program, band_costs(target), goal, kept);
+    Tally tally;
+    std::vector<BandChoice> choices = choose(program, band_costs(target), goal, tally);
     if (choices.empty()) break;
     if (equal(choices, before)) {
       goal -= budget / 16 + 1;
@@ -239,7 +246,7 @@ Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram,
       best = tried;
       least = arena;
       if (summary != nullptr) {
-        *summary = fmt::format("{}, arena {} → {} bytes", describe(program, choices, kept),
+        *summary = fmt::format("{}, arena {} → {} bytes", describe(program, tally),
                                whole.arena_bytes, arena);
       }
     }

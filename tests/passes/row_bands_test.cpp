@@ -1,5 +1,6 @@
-// Bands of rows leave every value as it was, for any chain of windows and products, any shape and
-// height of bands; C and LLVM agree to the bit. What is chosen is what the model says pays.
+// Bands of rows leave every value as it was, for any chain of windows and products and for
+// attention, any shape and height of bands; C and LLVM agree to the bit. What is chosen is what the
+// model says pays.
 #include "passes/lower/row_bands.h"
 
 #include <fmt/format.h>
@@ -101,6 +102,91 @@ class RandomChain {
   std::vector<int64_t> shape_;
 };
 
+/// Attention over `tokens`, perhaps between residual sums and with two dense layers behind it.
+class RandomAttention {
+ public:
+  explicit RandomAttention(unsigned seed) : random_(seed) {
+    batch_ = one_of({1, 1, 1, 2});
+    tokens_ = one_of({1, 5, 7, 11, 16});
+    heads_ = one_of({1, 2, 3, 4});
+    width_ = one_of({1, 3, 8});
+  }
+
+  int64_t scores() const { return batch_ * heads_ * tokens_ * tokens_; }
+
+  std::string text() {
+    const int64_t features = heads_ * width_;
+    const std::string type = fmt::format("f32[{},{},{}]", batch_, tokens_, features);
+    std::vector<std::string> operands{"q", "k", "v"};
+    std::shuffle(operands.begin(), operands.end(), random_);
+    for (const std::string& name : operands) {
+      dense(name, "x", features, features);
+      line("{0}h = reshape %{0} {{shape=[{1},{2},{3},{4}]}}", name, batch_, tokens_, heads_,
+           width_);
+      line("{0}t = transpose %{0}h {{permutation=[0,2,{1}]}}", name, name == "k" ? "3,1" : "1,3");
+    }
+    softmax();
+    product("a", "p", "vt");
+    line("b = transpose %a {{permutation=[0,2,1,3]}}");
+    line("c = reshape %b {{shape=[{},{},{}]}}", batch_, tokens_, features);
+    dense("d", "c", features, features);
+    line("e = add %d, %x");
+    if (one_of({0, 1}) == 1) return whole(type, "e");
+    const int64_t wide = one_of({5, 16});
+    dense("f", "e", features, wide);
+    line("g = erf %f");
+    dense("h", "g", wide, features);
+    line("i = add %h, %e");
+    return whole(type, "i");
+  }
+
+ private:
+  int64_t one_of(const std::vector<int64_t>& values) { return values[random_() % values.size()]; }
+
+  template <class... Args>
+  void line(fmt::format_string<Args...> format, Args&&... args) {
+    body_ += "  %" + fmt::format(format, std::forward<Args>(args)...) + "\n";
+  }
+
+  void dense(const std::string& name, const std::string& operand, int64_t from, int64_t to) {
+    line("w{0} = constant {{value=f32[{1},{2}] [{3}]}}", name, from, to,
+         random_numbers(from * to, random_));
+    line("{0} = dot_general %{1}, %w{0} {{lhs_contract=[2], rhs_contract=[0]}}", name, operand);
+  }
+
+  void product(const std::string& name, const std::string& a, const std::string& b) {
+    line(
+        "{} = dot_general %{}, %{} {{lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], "
+        "rhs_contract=[2]}}",
+        name, a, b);
+  }
+
+  void softmax() {
+    product("s", "qt", "kt");
+    const std::string rows = fmt::format("{},{},{}", batch_, heads_, tokens_);
+    const auto spread = [&](const std::string& name) {
+      line("{0}r = reshape %{0} {{shape=[{1},1]}}", name, rows);
+      line("{0}b = broadcast %{0}r {{shape=[{1},{2}], dims=[0,1,2,3]}}", name, rows, tokens_);
+    };
+    line("m = reduce %s {{kind=max, axes=[3]}}");
+    spread("m");
+    line("y = sub %s, %mb");
+    line("z = exp %y");
+    line("n = reduce %z {{axes=[3]}}");
+    spread("n");
+    line("p = div %z, %nb");
+  }
+
+  std::string whole(const std::string& type, const std::string& result) const {
+    return fmt::format("func @main(%x: {0}) -> {0} {{\n{1}  return %{2}\n}}\n", type, body_,
+                       result);
+  }
+
+  std::mt19937 random_;
+  int64_t batch_ = 1, tokens_ = 1, heads_ = 1, width_ = 1;
+  std::string body_;
+};
+
 /// The passes before and after bands are chosen.
 PipelineResult until_bands(const Module& module, const TargetInfo& target) {
   PipelineOptions options;
@@ -126,10 +212,7 @@ std::optional<loop::Program> longest_bands(const loop::Program& program) {
   return bands;
 }
 
-class Chains : public testing::TestWithParam<unsigned> {};
-
-TEST_P(Chains, KeepEveryValueInAnyBands) {
-  const Module module = parse_module(RandomChain(GetParam(), "f32").text());
+void expect_same_values_in_any_bands(const Module& module) {
   const TargetInfo& target = *find_target("x86-64-v3");
   const loop::Program program = until_bands(module, target).program;
   const std::vector<Literal> inputs = random_inputs(module);
@@ -152,8 +235,7 @@ TEST_P(Chains, KeepEveryValueInAnyBands) {
   }
 }
 
-TEST_P(Chains, CompiledToTheBit) {
-  const Module module = parse_module(RandomChain(GetParam(), "f32").text());
+void expect_longest_bands_to_the_bit(const Module& module) {
   const TargetInfo target = resolve_target("native");
   PipelineResult state = until_bands(module, target);
   const std::optional<loop::Program> bands = longest_bands(state.program);
@@ -170,9 +252,55 @@ TEST_P(Chains, CompiledToTheBit) {
   expect_close_and_equal(one, 1e-5);
 }
 
+class Chains : public testing::TestWithParam<unsigned> {};
+
+TEST_P(Chains, KeepEveryValueInAnyBands) {
+  expect_same_values_in_any_bands(parse_module(RandomChain(GetParam(), "f32").text()));
+}
+
+TEST_P(Chains, CompiledToTheBit) {
+  expect_longest_bands_to_the_bit(parse_module(RandomChain(GetParam(), "f32").text()));
+}
+
+class Attention : public testing::TestWithParam<unsigned> {};
+
+TEST_P(Attention, KeepsEveryValueInAnyBands) {
+  expect_same_values_in_any_bands(parse_module(RandomAttention(GetParam()).text()));
+}
+
+TEST_P(Attention, CompiledToTheBit) {
+  expect_longest_bands_to_the_bit(parse_module(RandomAttention(GetParam()).text()));
+}
+
 constexpr unsigned kChains = 24;
 
 INSTANTIATE_TEST_SUITE_P(RowBands, Chains, testing::Range(1u, kChains + 1));
+INSTANTIATE_TEST_SUITE_P(RowBands, Attention, testing::Range(1u, kChains + 1));
+
+/// Whether a step, or a step within one, names a buffer of so many elements.
+bool mentions_size(const loop::Program& program, int64_t elements) {
+  bool found = false;
+  for (const loop::Step* step : loop::flat_steps(program.entries[0].steps)) {
+    for (const loop::BufferId id : step->buffers) {
+      found = found || (id >= 0 && program.storage_bytes(id) == elements * 4);
+    }
+  }
+  return found;
+}
+
+TEST(RowBands, LeaveNoMatrixOfScores) {
+  unsigned without = 0, with = 0;
+  for (unsigned seed = 1; seed <= kChains; ++seed) {
+    RandomAttention attention(seed);
+    const Module module = parse_module(attention.text());
+    const loop::Program program = until_bands(module, *find_target("x86-64-v3")).program;
+    const std::optional<loop::Program> bands = longest_bands(program);
+    with += mentions_size(program, attention.scores());
+    without += bands && !mentions_size(*bands, attention.scores());
+  }
+  EXPECT_EQ(with, kChains);
+  EXPECT_GT(without, kChains / 2);
+}
 
 TEST(RowBands, FitMostChains) {
   unsigned count = 0;
@@ -256,8 +384,7 @@ PipelineResult fitted(const Module& module, const TargetInfo& target, int64_t ra
   return run_pipeline(module, target, options);
 }
 
-TEST(RowBands, FitAGivenMemoryAndTakeNoMoreThanThat) {
-  const Module module = block_of(24, 16);
+void expect_to_fit(const Module& module, const std::vector<int64_t>& percents) {
   const std::vector<Literal> inputs = random_inputs(module);
   for (const char* name : {"cortex-m4", "x86-64-v3"}) {
     const TargetInfo& target = *find_target(name);
@@ -267,7 +394,7 @@ TEST(RowBands, FitAGivenMemoryAndTakeNoMoreThanThat) {
     const Literal expected = loop::interpret(whole.program, "run", inputs).front();
     const int64_t arena = whole.program.arena_bytes;
     int64_t before = arena;
-    for (const int64_t percent : {75, 50, 30}) {
+    for (const int64_t percent : percents) {
       const PipelineResult less = fitted(module, target, arena * percent / 100);
       EXPECT_LE(less.program.arena_bytes, arena * percent / 100) << name;
       EXPECT_LT(less.program.arena_bytes, before) << name;
@@ -277,6 +404,34 @@ TEST(RowBands, FitAGivenMemoryAndTakeNoMoreThanThat) {
     }
     EXPECT_THROW(fitted(module, target, arena / 100), CompileError);
   }
+}
+
+TEST(RowBands, FitAGivenMemoryAndTakeNoMoreThanThat) {
+  expect_to_fit(block_of(24, 16), {75, 50, 30});
+}
+
+/// Tokens of which each looks at all: the scores are most of what it takes.
+TEST(RowBands, FitAttentionIntoAGivenMemory) {
+  expect_to_fit(parse_module(R"(
+func @main(%q: f32[1,64,4,8], %k: f32[1,64,4,8], %v: f32[1,64,4,8]) -> f32[1,64,4,8] {
+  %a = transpose %q {permutation=[0,2,1,3]}
+  %b = transpose %k {permutation=[0,2,3,1]}
+  %c = transpose %v {permutation=[0,2,1,3]}
+  %s = dot_general %a, %b {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[2]}
+  %m = reduce %s {kind=max, axes=[3]}
+  %n = reshape %m {shape=[1,4,64,1]}
+  %o = broadcast %n {shape=[1,4,64,64], dims=[0,1,2,3]}
+  %d = sub %s, %o
+  %e = exp %d
+  %f = reduce %e {axes=[3]}
+  %g = reshape %f {shape=[1,4,64,1]}
+  %h = broadcast %g {shape=[1,4,64,64], dims=[0,1,2,3]}
+  %p = div %e, %h
+  %y = dot_general %p, %c {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[2]}
+  %z = transpose %y {permutation=[0,2,1,3]}
+  return %z
+})"),
+                {60, 30});
 }
 
 }  // namespace
