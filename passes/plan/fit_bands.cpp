@@ -39,10 +39,9 @@ struct Price {
   }
 };
 
-/// What is told of a choice: the estimated peak and the rows that are copied, in bytes, and steps
-/// that run in bands.
+/// What is told of a choice: bytes of rows that are copied, steps that run in bands.
 struct Tally {
-  int64_t peak = 0, kept = 0;
+  int64_t kept = 0;
   size_t banded = 0;
 };
 
@@ -87,7 +86,6 @@ class Fitting {
     std::vector<BandChoice> choices;
     for (size_t end = steps; end > 0;) {
       const std::optional<Found>& found = best[end - 1];
-      tally.peak = std::max(tally.peak, found ? found->tally.peak : live_[end - 1]);
       if (found) {
         choices.push_back(found->choice);
         tally.kept += found->tally.kept;
@@ -155,8 +153,7 @@ class Fitting {
                         static_cast<double>(2 * work.kept) / costs_.near_bytes_per_cycle +
                             calls * costs_.call_cycles};
       if (!best || price < best->price) {
-        best =
-            Found{{first, last, height, number_}, price, {bytes, work.kept, region->calls.size()}};
+        best = Found{{first, last, height, number_}, price, {work.kept, region->calls.size()}};
       }
     }
     return best;
@@ -254,8 +251,7 @@ Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram,
       }
     }
     if (arena <= budget) break;
-    // What is estimated as less than this choice, by as much as that was too little.
-    goal = std::min(goal, tally.peak) - std::max<int64_t>(arena - budget, budget / 64 + 1);
+    goal -= std::max<int64_t>(arena - budget, budget / 64 + 1);
     before = std::move(choices);
   }
   return best;
