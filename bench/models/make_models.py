@@ -164,7 +164,8 @@ def nodes_10000(folder):
 
 
 MODELS = {f.__name__: f
-          for f in (perceptron, trainable_mlp, resnet18, matmul_100mb, nodes_10000)}
+          for f in (perceptron, trainable_mlp, ad_frozen, resnet18, matmul_100mb,
+                    nodes_10000)}
 
 
 def main():
