@@ -49,7 +49,7 @@ def keep_statistics(graph):
 
 
 def main():
-    network, batch, loss, optimizer, file, folder = sys.argv[1:7]
+    batch, loss, optimizer, file, folder = sys.argv[2:7]
     if optimizer != "sgd":
         sys.exit("error: its optimizers are SGD without momentum and AdamW")
     onnxruntime.set_default_logger_severity(3)

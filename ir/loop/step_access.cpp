@@ -1,6 +1,8 @@
 // See step_access.h.
 #include "ir/loop/step_access.h"
 
+#include <algorithm>
+
 #include "ir/loop/liveness.h"
 
 namespace backcast::loop {
@@ -66,6 +68,26 @@ bool writes_state(const Program& program, const EntryPoint& entry) {
     }
   }
   return false;
+}
+
+bool writes_state(const Program& program) {
+  return std::any_of(program.entries.begin(), program.entries.end(),
+                     [&](const EntryPoint& entry) { return writes_state(program, entry); });
+}
+
+BufferId buffer_of(const Kernel& kernel, const Step& call, std::string_view param) {
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+    if (kernel.buffers[i].name == param) return call.buffers[i];
+  }
+  return -1;
+}
+
+bool passes_constant(const Program& program, const Kernel& kernel, const Step& call,
+                     std::string_view param) {
+  const BufferId id = buffer_of(kernel, call, param);
+  if (id < 0) return false;
+  const Buffer& buffer = program.buffer(id);
+  return buffer.kind == BufferClass::constant && buffer.view_of < 0;
 }
 
 }  // namespace backcast::loop

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "ir/loop/program.h"
@@ -29,5 +30,12 @@ std::vector<size_t> taken_over_by(const Kernel& kernel, size_t written);
 void drop_uncalled(Program& program);
 /// Whether the entry point writes a state buffer.
 bool writes_state(const Program& program, const EntryPoint& entry);
+/// Whether one of them does: the program trains.
+bool writes_state(const Program& program);
+/// The buffer that a call hands to the kernel's parameter of this name; -1 where there is none.
+BufferId buffer_of(const Kernel& kernel, const Step& call, std::string_view param);
+/// Whether that is a constant, and not a view of one.
+bool passes_constant(const Program& program, const Kernel& kernel, const Step& call,
+                     std::string_view param);
 
 }  // namespace backcast::loop

@@ -3,19 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/ops/ops.h"
-
 namespace backcast {
-
-const Literal* constant_of(const Builder& b, ValueId id) {
-  const Node& node = b.node(id);
-  return node.op == &ops::constant ? &node.attrs.as<ConstantAttrs>().value : nullptr;
-}
-
-const Literal* spread_constant_of(const Builder& b, ValueId id) {
-  const Node& node = b.node(id);
-  return constant_of(b, node.op == &ops::broadcast ? node.operands[0] : id);
-}
 
 bool is_splat(const Builder& b, ValueId id, double value) {
   const Literal* constant = spread_constant_of(b, id);

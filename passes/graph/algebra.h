@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "ir/graph/builder.h"
+#include "ir/ops/ops.h"
 
 namespace backcast {
 
@@ -21,10 +22,31 @@ struct AlgebraicRule {
 
 std::span<const AlgebraicRule> algebraic_rules();
 
+// The three below take a Builder or a Function.
+
 /// The value of a constant; null for anything else.
-const Literal* constant_of(const Builder& b, ValueId id);
+template <class Graph>
+const Literal* constant_of(const Graph& graph, ValueId id) {
+  const Node& node = graph.node(id);
+  return node.op == &ops::constant ? &node.attrs.template as<ConstantAttrs>().value : nullptr;
+}
+
 /// The same, or that of the constant which a value is a broadcast of.
-const Literal* spread_constant_of(const Builder& b, ValueId id);
+template <class Graph>
+const Literal* spread_constant_of(const Graph& graph, ValueId id) {
+  const Node& node = graph.node(id);
+  return constant_of(graph, node.op == &ops::broadcast ? node.operands[0] : id);
+}
+
+/// The only value in a constant, also through a broadcast.
+template <class Graph>
+std::optional<double> splat_of(const Graph& graph, ValueId id) {
+  const Literal* constant = spread_constant_of(graph, id);
+  if (!constant || constant->element_count() < 1) return std::nullopt;
+  const double value = constant->as_double(0);
+  return constant->is_splat(value) ? std::optional(value) : std::nullopt;
+}
+
 /// Every element of the value is known to be `value`.
 bool is_splat(const Builder& b, ValueId id, double value);
 

@@ -3,23 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/ops/ops.h"
+#include "passes/graph/algebra.h"
 
 namespace backcast {
 namespace {
 
 constexpr int kMostSteps = 8;       // from the mean back to the sum
 constexpr double kRounding = 1e-6;  // of one over a count in single precision
-
-/// The only value in a constant, also through a broadcast.
-std::optional<double> splat_of(const Function& function, ValueId id) {
-  const Node* node = &function.node(id);
-  if (node->op == &ops::broadcast) node = &function.node(node->operands[0]);
-  if (node->op != &ops::constant) return std::nullopt;
-  const Literal& value = node->attrs.as<ConstantAttrs>().value;
-  if (value.element_count() < 1 || !value.is_splat(value.as_double(0))) return std::nullopt;
-  return value.as_double(0);
-}
 
 /// A sum and the constant it is multiplied by; `sum` is null where there is none.
 struct ScaledSum {

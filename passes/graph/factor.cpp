@@ -26,14 +26,6 @@ struct Product {
   std::vector<ValueId> over, under;
 };
 
-/// The only value in a constant, also through a broadcast.
-std::optional<double> splat_of(const Builder& b, ValueId id) {
-  const Literal* constant = spread_constant_of(b, id);
-  if (!constant || constant->element_count() < 1) return std::nullopt;
-  const double value = constant->as_double(0);
-  return constant->is_splat(value) ? std::optional<double>(value) : std::nullopt;
-}
-
 class Factoring {
  public:
   Factoring(const Module& module, const Function& from)

@@ -222,10 +222,7 @@ Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram,
     return plan_memory(parallelize(schedule(p, target), target), target);
   };
   Program best = row_bands(program, target);
-  const auto trains = [&](const loop::EntryPoint& entry) {
-    return loop::writes_state(program, entry);
-  };
-  if (std::any_of(program.entries.begin(), program.entries.end(), trains)) return best;
+  if (loop::writes_state(program)) return best;
   const Program whole = planned(best);
   const int64_t budget = ram - whole.state_bytes;
   if (whole.arena_bytes <= budget) return best;

@@ -54,9 +54,7 @@ Peak peak_of(const Program& program) {
 
 [[noreturn]] void fail(const Program& planned, int64_t ram) {
   constexpr size_t kMost = 8;
-  const bool trains =
-      std::any_of(planned.entries.begin(), planned.entries.end(),
-                  [&](const loop::EntryPoint& e) { return loop::writes_state(planned, e); });
+  const bool trains = loop::writes_state(planned);
   std::string text = fmt::format("--ram {}: the least that {} is {} bytes", ram,
                                  trains ? "recomputation reaches" : "bands of rows reach",
                                  planned.arena_bytes + planned.state_bytes);

@@ -66,9 +66,9 @@ class Tape {
   std::vector<TapeValue> values_;
 };
 
-/// What a step takes, in multiply-accumulates: those of contractions; two per element that other
-/// kernels read or write, twelve where a tensor does not stay in the second cache; eight per call
-/// of a mathematical function.
+/// What a step takes, in multiply-accumulates: those of contractions, or two per element that it
+/// reads or writes (twelve where a tensor does not stay in the second cache), whichever is more;
+/// eight per call of a mathematical function.
 int64_t work_of(const loop::Program& program, const loop::Step& step, const TargetInfo& target);
 
 }  // namespace backcast

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -18,7 +19,7 @@ using loop::Program;
 constexpr double kCheap = 0.035;
 // … as long as the peak falls by one of these shares, the larger ones first.
 constexpr double kFalls[] = {0.2, 0.15, 0.1, 0.05, 0.02, 0.01};
-constexpr double kLeastFall = 0.01;
+constexpr double kLeastFall = *std::rbegin(kFalls);
 // A fall, as a share of all RAM, is worth the work that is this many times smaller a share.
 constexpr double kWorth = 3;
 // An operand that is gone stays alive for longer rather than being computed again, too, when it is

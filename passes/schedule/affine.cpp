@@ -1,5 +1,6 @@
 #include "passes/schedule/affine.h"
 
+#include "ir/graph/type.h"
 #include "ir/loop/visit.h"
 
 namespace backcast {
@@ -42,6 +43,12 @@ std::optional<int64_t> coefficient(const Expr& e, const std::string& variable) {
 std::optional<int64_t> static_extent(const loop::Axis& axis) {
   int64_t value = 0;
   return loop::as_constant(axis.extent, value) ? std::optional(value) : std::nullopt;
+}
+
+std::optional<int64_t> static_bytes(const loop::BufferParam& param) {
+  const ElementType element = loop::element_of(param.element);
+  const Dim count = TensorType{element, param.shape}.element_count();
+  return count.is_constant() ? std::optional(count.constant() * byte_size(element)) : std::nullopt;
 }
 
 std::vector<Expr> conjuncts(const Expr& condition) {

@@ -338,9 +338,10 @@ bool Chooser::are_constants_near() const {
     const bool packed = std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
       return a.buffer == param.name && a.packable && a.constant;
     });
-    const Dim size = TensorType{ElementType::f32, param.shape}.element_count();
-    if (packed && !size.is_constant()) return false;
-    if (packed) bytes += size.constant() * byte_size(loop::element_of(param.element));
+    if (!packed) continue;
+    const std::optional<int64_t> size = static_bytes(param);
+    if (!size) return false;
+    bytes += *size;
   }
   return bytes > 0 && bytes <= target_.l1_bytes / 2;
 }

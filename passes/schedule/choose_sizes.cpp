@@ -178,11 +178,8 @@ bool Chooser::streams_constant() const {
   if (lanes_ == 1 || target_.l2_bytes == 0) return false;
   return std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
     if (!a.packable || !a.constant || !mentions(a.flat, schedule_.vector_axis)) return false;
-    const loop::BufferParam& param = *kernel_.find(a.buffer);
-    const Dim size = TensorType{ElementType::f32, param.shape}.element_count();
-    if (!size.is_constant()) return false;
-    const int64_t bytes = size.constant() * byte_size(loop::element_of(param.element));
-    return bytes > target_.l1_bytes && bytes <= target_.l2_bytes;
+    const std::optional<int64_t> bytes = static_bytes(*kernel_.find(a.buffer));
+    return bytes && *bytes > target_.l1_bytes && *bytes <= target_.l2_bytes;
   });
 }
 

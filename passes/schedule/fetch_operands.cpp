@@ -119,11 +119,11 @@ class FetchChooser {
     };
     const std::optional<int64_t> step = along(axis_->name), down = along(schedule_.tile_axis),
                                  across = along(schedule_.vector_axis);
-    const Dim size = TensorType{ElementType::f32, param.shape}.element_count();
-    operand.affine = step && down && across && size.is_constant() && !reads_memory(operand.index);
+    const std::optional<int64_t> bytes = static_bytes(param);
+    operand.affine = step && down && across && bytes && !reads_memory(operand.index);
     if (!operand.affine) return operand;
     operand.element = byte_size(loop::element_of(param.element));
-    operand.bytes = size.constant() * operand.element;
+    operand.bytes = *bytes;
     operand.step = *step;
     operand.across = *across;
     operand.down = *down;

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
-#include "ir/graph/type.h"
 #include "ir/loop/visit.h"
+#include "passes/schedule/affine.h"
 
 namespace backcast {
 namespace {
@@ -16,41 +17,38 @@ using loop::Kernel;
 using loop::Stmt;
 using loop::StmtKind;
 
-int64_t bytes_of(const Kernel& kernel, const std::string& name) {
-  const loop::BufferParam* param = kernel.find(name);
-  if (param == nullptr) return 0;
-  const ElementType element = loop::element_of(param->element);
-  return TensorType{element, param->shape}.element_count().range({}).max * byte_size(element);
-}
-
-int64_t written_bytes(const std::vector<Stmt>& nests, const Kernel& kernel) {
-  int64_t most = 0;
+bool writes_more_than(const std::vector<Stmt>& nests, const Kernel& kernel, int64_t limit) {
+  bool does = false;
   for (const Stmt& nest : nests) {
     loop::visit(
         nest,
         [&](const Stmt& s) {
-          if (s->kind == StmtKind::store) most = std::max(most, bytes_of(kernel, s->name));
+          const loop::BufferParam* param =
+              s->kind == StmtKind::store ? kernel.find(s->name) : nullptr;
+          does = does || (param && static_bytes(*param).value_or(0) > limit);
         },
         nullptr);
   }
-  return most;
+  return does;
 }
 
-/// Bytes of the operands that each trip of the loops reads from the beginning.
-int64_t read_again(const std::vector<Stmt>& loops, const Kernel& kernel) {
+/// Bytes of the operands that each trip of the loops reads from the beginning; nothing when a
+/// shape is not known.
+std::optional<int64_t> read_again(const std::vector<Stmt>& loops, const Kernel& kernel) {
   std::set<std::string> again;
   for (const Stmt& loop : loops) {
     loop::visit(loop, nullptr, [&](const Expr& e) {
-      if (e->kind != ExprKind::load) return;
-      bool moves = false;
-      loop::visit(e->args[0], [&](const Expr& part) {
-        moves = moves || (part->kind == ExprKind::var && part->name == loop->name);
-      });
-      if (!moves) again.insert(e->name);
+      if (e->kind == ExprKind::load && !mentions(e->args[0], loop->name)) again.insert(e->name);
     });
   }
   int64_t bytes = 0;
-  for (const std::string& name : again) bytes += bytes_of(kernel, name);
+  for (const std::string& name : again) {
+    const loop::BufferParam* param = kernel.find(name);
+    if (param == nullptr) continue;  // the kernel's own
+    const std::optional<int64_t> size = static_bytes(*param);
+    if (!size) return std::nullopt;
+    bytes += *size;
+  }
   return bytes;
 }
 
@@ -66,7 +64,9 @@ Stmt join(std::vector<Stmt> nests, const Kernel& kernel, int64_t most_again) {
   for (Stmt& nest : nests) {
     while (nest->kind == StmtKind::block && nest->body.size() == 1) nest = Stmt(nest->body[0]);
   }
-  if (!same_loops(nests) || read_again(nests, kernel) > most_again) return loop::block(nests);
+  if (!same_loops(nests)) return loop::block(nests);
+  const std::optional<int64_t> again = read_again(nests, kernel);
+  if (!again || *again > most_again) return loop::block(nests);
   const Stmt first = nests[0];
   for (Stmt& nest : nests) {
     const std::map<std::string, Expr> renamed{{nest->name, loop::var(first->name)}};
@@ -80,7 +80,7 @@ Stmt join(std::vector<Stmt> nests, const Kernel& kernel, int64_t most_again) {
 
 Stmt join_loops(const std::vector<Stmt>& nests, const Kernel& kernel, const TargetInfo& target) {
   const bool caches = target.l2_bytes > 0;
-  if (nests.size() < 2 || !caches || written_bytes(nests, kernel) <= target.l1_bytes) {
+  if (nests.size() < 2 || !caches || !writes_more_than(nests, kernel, target.l1_bytes)) {
     return loop::block(nests);
   }
   return join(nests, kernel, target.l1_bytes / 2);

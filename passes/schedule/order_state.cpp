@@ -298,12 +298,7 @@ class Ordering {
 
   double cycles_of(const Kernel& kernel, const Step& step) const {
     const auto is_constant = [&](const std::string& param) {
-      for (size_t i = 0; i < kernel.buffers.size(); ++i) {
-        if (kernel.buffers[i].name != param) continue;
-        const Buffer& buffer = program_.buffer(step.buffers[i]);
-        return buffer.kind == BufferClass::constant && buffer.view_of < 0;
-      }
-      return false;
+      return loop::passes_constant(program_, kernel, step, param);
     };
     double sum = 0;
     loop::visit(

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ir/graph/error.h"
+#include "ir/loop/step_access.h"
 #include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
@@ -148,17 +149,9 @@ class Scheduling {
     return join_loops(nests, kernel, target_);
   }
 
-  BufferId buffer_of(const Kernel& kernel, const Step& step, const std::string& param) const {
-    for (size_t i = 0; i < kernel.buffers.size(); ++i) {
-      if (kernel.buffers[i].name == param) return step.buffers[i];
-    }
-    return -1;
-  }
-
   NestSchedule choose(const Definition& definition, const Kernel& kernel, const Step& step) const {
     const auto is_constant = [&](const std::string& param) {
-      const Buffer& buffer = result_.buffer(buffer_of(kernel, step, param));
-      return buffer.kind == loop::BufferClass::constant && buffer.view_of < 0;
+      return loop::passes_constant(result_, kernel, step, param);
     };
     return choose_schedule(definition, kernel, target_, is_constant, !among_statements_);
   }
@@ -199,7 +192,7 @@ class Scheduling {
     for_each_access(definition, [&](const loop::ExprNode& read, bool) {
       if (before.find(read.name)) return;
       before.buffers.push_back(*kernel.find(read.name));
-      call.buffers.push_back(buffer_of(kernel, step, read.name));
+      call.buffers.push_back(loop::buffer_of(kernel, step, read.name));
       place.element = loop::element_of(kernel.find(read.name)->element);
     });
     before.buffers.push_back(
@@ -398,7 +391,7 @@ class Scheduling {
   BufferId pack_constant(const Definition& definition, const NestSchedule& chosen,
                          const std::string& param, const Kernel& kernel, const Step& step) {
     const std::string& parameter = chosen.packed.at(param).parameter;
-    const BufferId from = buffer_of(kernel, step, param);
+    const BufferId from = loop::buffer_of(kernel, step, param);
     const Buffer source = result_.buffer(from);
     Literal value = pack(definition, kernel, chosen, param, source.value);
     // Entries share their constants, packed ones too, and so do kernels for parts of one result.
@@ -418,7 +411,7 @@ class Scheduling {
   /// A kernel of its own that rearranges the operand.
   BufferId pack_before(const Definition& definition, const NestSchedule& chosen,
                        const std::string& param, const Kernel& kernel, const Step& step) {
-    BufferId from = buffer_of(kernel, step, param);
+    BufferId from = loop::buffer_of(kernel, step, param);
     const std::string& parameter = chosen.packed.at(param).parameter;
     std::string name = fresh_name(kernel.name, parameter);
     Buffer place;
