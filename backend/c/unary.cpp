@@ -12,6 +12,9 @@ using loop::Type;
 
 namespace {
 
+// gcc's own allocation of a register tile is as good from twice as many on.
+constexpr int kFewRegisters = 16;
+
 bool in_hardware(const TargetInfo& target, Scalar scalar) {
   return scalar == Scalar::f32 ? target.has_f32 : scalar == Scalar::f64 && target.has_f64;
 }
@@ -190,7 +193,14 @@ Text fma_text(Prelude& prelude, Type type, const Text& a, const Text& b, const T
     const char* suffix = type.scalar == Scalar::f32 ? "f" : "";
     std::string gcc = fmt::format("  return __builtin_fma{}(a, b, c);\n", suffix);
     const std::string instruction = x86_instruction(prelude, "vfmadd", type, "a, b, c", "");
-    if (!instruction.empty()) {
+    if (!instruction.empty() && target.vector_registers <= kFewRegisters) {
+      // Given the choice, gcc multiplies straight from memory however often a vector is used, and
+      // moves sums from register to register.
+      gcc = fmt::format(
+          "  __asm__(\"vfmadd231p{} %2, %1, %0\" : \"+x\"(c) : \"x\"(a), \"x\"(b));\n"
+          "  return c;\n",
+          type.scalar == Scalar::f32 ? "s" : "d");
+    } else if (!instruction.empty()) {
       gcc = fmt::format("  return {};\n", instruction);
     } else if (type.is_vector()) {
       gcc = fmt::format(
