@@ -128,54 +128,91 @@ std::set<std::string> axes_beside_accesses(const Definition& definition) {
   return names;
 }
 
-}  // namespace
-
-bool coalesce(Definition& definition, loop::Kernel& kernel) {
-  constexpr int64_t kShortRow = 16;
-  if (definition.axes.size() < 2) return false;
-  // Flat indices of all accesses and of the output; anything else that mentions an axis forbids it.
-  Definition flat = definition;
-  std::vector<Expr> indices;
-  rewrite_accesses(flat, [&](const Expr& e) {
-    Expr index = loop::flat_index(kernel.find(e->name)->shape, e->args);
-    indices.push_back(index);
-    return loop::access(e->name, e.type().scalar, {index});
-  });
-  for (loop::DefinitionOutput& output : flat.outputs) {
-    output.indices = {loop::flat_index(kernel.find(output.buffer)->shape, output.indices)};
-    indices.push_back(output.indices[0]);
-  }
-  const std::set<std::string> elsewhere = axes_beside_accesses(flat);
-  bool any = false;
-  for (size_t inner = flat.axes.size() - 1; inner > 0; --inner) {
-    const Axis& a = flat.axes[inner - 1];
-    const Axis& b = flat.axes[inner];
-    std::optional<int64_t> extent = static_extent(b);
-    if (!extent || !static_extent(a) || elsewhere.count(a.name) || elsewhere.count(b.name))
-      continue;
-    if (!flat.accumulators.empty() && *extent >= kShortRow) continue;
-    bool joins = std::all_of(indices.begin(), indices.end(), [&](const Expr& index) {
-      std::optional<int64_t> ca = coefficient(index, a.name), cb = coefficient(index, b.name);
-      return ca && cb && *ca == *cb * *extent;
+/// A definition whose accesses have one index each.
+class Coalescing {
+ public:
+  Coalescing(const Definition& definition, const loop::Kernel& kernel) : flat_(definition) {
+    rewrite_accesses(flat_, [&](const Expr& e) {
+      Expr index = loop::flat_index(kernel.find(e->name)->shape, e->args);
+      indices_.push_back(index);
+      return loop::access(e->name, e.type().scalar, {index});
     });
-    if (!joins) continue;
-    // a := 0 and b runs over both.
-    std::map<std::string, Expr> gone{{a.name, Expr(0)}};
-    for (Expr& index : indices) index = loop::substitute(index, gone);
-    for (loop::DefinitionOutput& output : flat.outputs) {
+    for (loop::DefinitionOutput& output : flat_.outputs) {
+      output.indices = {loop::flat_index(kernel.find(output.buffer)->shape, output.indices)};
+      indices_.push_back(output.indices[0]);
+    }
+    elsewhere_ = axes_beside_accesses(flat_);
+  }
+
+  bool any() const { return any_; }
+  Definition take() { return std::move(flat_); }
+
+  /// Axes of results, neighbours only.
+  void join_axes() {
+    constexpr int64_t kShortRow = 16;
+    for (size_t inner = flat_.axes.size(); inner-- > 1;) {
+      const bool is_long = static_extent(flat_.axes[inner]).value_or(0) >= kShortRow;
+      if (flat_.accumulators.empty() || !is_long) join(flat_.axes, inner - 1, inner);
+    }
+  }
+
+  /// Axes of a reduction, whichever: sums have no order. One long loop instead of several short.
+  void join_reduction() {
+    for (const loop::Accumulator& acc : flat_.accumulators) {
+      if (acc.combine == loop::Combine::general) return;
+    }
+    std::vector<Axis>& axes = flat_.reduce_axes;
+    for (size_t inner = 0; inner < axes.size(); ++inner) {
+      for (size_t outer = 0; outer < axes.size(); ++outer) {
+        if (outer == inner || !join(axes, outer, inner)) continue;
+        inner = static_cast<size_t>(-1);  // from the beginning
+        break;
+      }
+    }
+  }
+
+ private:
+  /// Where every access walks through two axes as one, the inner one runs over both.
+  bool join(std::vector<Axis>& axes, size_t outer, size_t inner) {
+    const Axis a = axes[outer], b = axes[inner];
+    const std::optional<int64_t> many = static_extent(a), few = static_extent(b);
+    if (!many || !few || elsewhere_.count(a.name) || elsewhere_.count(b.name)) return false;
+    const bool joins = std::all_of(indices_.begin(), indices_.end(), [&](const Expr& index) {
+      std::optional<int64_t> ca = coefficient(index, a.name), cb = coefficient(index, b.name);
+      return ca && cb && *ca == *cb * *few;
+    });
+    if (!joins) return false;
+    // a := 0.
+    const std::map<std::string, Expr> gone{{a.name, Expr(0)}};
+    for (Expr& index : indices_) index = loop::substitute(index, gone);
+    for (loop::DefinitionOutput& output : flat_.outputs) {
       output.value = loop::substitute(output.value, gone);
       output.indices[0] = loop::substitute(output.indices[0], gone);
     }
-    for (loop::Accumulator& acc : flat.accumulators) acc.value = loop::substitute(acc.value, gone);
-    flat.axes[inner].extent = Expr(*static_extent(a) * *extent);
-    flat.axes.erase(flat.axes.begin() + static_cast<int64_t>(inner) - 1);
-    any = true;
+    for (loop::Accumulator& acc : flat_.accumulators) acc.value = loop::substitute(acc.value, gone);
+    axes[inner].extent = Expr(*many * *few);
+    axes.erase(axes.begin() + static_cast<int64_t>(outer));
+    any_ = true;
+    return true;
   }
-  if (!any) return false;
+
+  Definition flat_;
+  std::vector<Expr> indices_;
+  std::set<std::string> elsewhere_;
+  bool any_ = false;
+};
+
+}  // namespace
+
+bool coalesce(Definition& definition, loop::Kernel& kernel) {
+  Coalescing coalescing(definition, kernel);
+  coalescing.join_axes();
+  coalescing.join_reduction();
+  if (!coalescing.any()) return false;
   for (loop::BufferParam& param : kernel.buffers) {
     param.shape = {TensorType{ElementType::f32, param.shape}.element_count()};
   }
-  definition = std::move(flat);
+  definition = coalescing.take();
   return true;
 }
 

@@ -18,9 +18,10 @@ std::vector<loop::Definition> partition(const loop::Definition& definition);
 /// definition (the same) when there is no such condition.
 std::vector<loop::Definition> phases(const loop::Definition& definition);
 
-/// Joins neighbouring axes that every access walks through as one (row-major, no gap), so that the
-/// innermost loop is long; of reductions only those whose rows are too short to be cut into full
-/// tiles. Accesses become flat: buffers are seen with one dimension.
+/// Joins axes that every access walks through as one (row-major, no gap), so that the innermost
+/// loop is long: neighbouring axes of the results (with a reduction only rows too short to be cut
+/// into full tiles), and any two of a reduction, unless its order matters. Accesses become flat:
+/// buffers are seen with one dimension.
 ///   Requires: `kernel` gives the shapes.
 /// Returns false, leaving all as it is, when nothing can be joined.
 bool coalesce(loop::Definition& definition, loop::Kernel& kernel);
