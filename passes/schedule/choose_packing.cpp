@@ -69,26 +69,6 @@ int64_t Chooser::contiguous_run(const Access& a) const {
   return run;
 }
 
-/// Rows of an operand, each as long as a block of vectors, that lie so far apart and are so many
-/// that neither the first cache nor what reads ahead for it can hold on to them.
-bool Chooser::has_far_rows(const Access& a) const {
-  if (!a.in_reduction || a.constant || lanes_ == 1 || schedule_.vector_segments.empty())
-    return false;
-  if (coefficient(a.flat, schedule_.vector_axis) != 1) return false;
-  if (!schedule_.tile_axis.empty() && mentions(a.flat, schedule_.tile_axis)) return false;
-  int64_t pitch = 0;
-  double rows = 1;
-  for (const Axis& axis : definition_.reduce_axes) {
-    const int64_t step = std::abs(coefficient(a.flat, axis.name).value_or(0));
-    if (step == 0 || extent(axis.name) < 2) continue;
-    pitch = pitch == 0 ? step : std::min(pitch, step);
-    rows *= static_cast<double>(extent(axis.name));
-  }
-  const int64_t width = schedule_.vector_segments[0].width();
-  const double bytes = rows * static_cast<double>(width * byte_size(loop::element_of(scalar_)));
-  return pitch > 2 * width && bytes > static_cast<double>(target_.l1_bytes);
-}
-
 void Chooser::choose_packing() {
   if (schedule_.vector_axis.empty()) return;
   for (const Access& a : accesses_) {

@@ -292,25 +292,6 @@ double Chooser::direct_cycles() const {
   return total * outer_points();
 }
 
-/// Vectors of far rows come late, for every tile anew. What few tiles share has to come anyway.
-double Chooser::far_row_cycles() const {
-  constexpr double kLate = 4, kFew = 3;
-  double operands = 0, vectors = 0, tiles = 0;
-  for (const Access& a : accesses_)
-    operands += has_far_rows(a) && !schedule_.packed.count(a.buffer);
-  if (operands == 0) return 0;
-  for (const VectorSegment& c : schedule_.vector_segments) {
-    vectors += static_cast<double>(c.count * c.vectors);
-  }
-  for (const TileSegment& r : schedule_.tile_segments) {
-    int64_t count = 8;
-    loop::as_constant(r.count, count);
-    tiles += static_cast<double>(count);
-  }
-  tiles = std::max(tiles, 1.0) * outer_points();
-  return tiles > kFew ? kLate * operands * vectors * reduce_points() * tiles : 0;
-}
-
 /// Moving an element costs half a cycle when whole registers are turned, less when they are copied,
 /// more one by one.
 double Chooser::packing_cycles() const {

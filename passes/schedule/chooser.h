@@ -74,7 +74,14 @@ class Chooser {
   int64_t contiguous_run(const Access& access) const;
   void choose_addend();
   void choose_packing();
+  struct Rows {
+    double count = 1;
+    int64_t pitch = 0;  // elements
+  };
+  Rows rows_of(const Access& access) const;
+  bool asks_ahead() const;
   bool has_far_rows(const Access& access) const;
+  double late_scalars(const Access& access) const;
   bool reads_in_vectors() const;
   bool fits_panel(int64_t vectors) const;
 

@@ -20,7 +20,6 @@ namespace {
 constexpr int64_t kLineBytes = 64;
 // Nearer steps are what a machine's own prefetchers are made for.
 constexpr int64_t kLeapBytes = 256;
-constexpr int64_t kFewestSteps = 32;
 // The way from the second cache under load takes so long. Lines that lie powers of two apart share
 // few places in the first cache: more of them would displace one another.
 constexpr int64_t kCyclesAhead = 112;
@@ -83,7 +82,7 @@ class FetchChooser {
       affine_ = affine_ && operand.affine;
       if (operand.affine && !lies_over_another(operand)) add_rows(operand);
     }
-    return affine_ && loads_ <= 2 * cycles() ? fetches_ : std::vector<Fetch>{};
+    return affine_ && has_free_loads(loads_, cycles()) ? fetches_ : std::vector<Fetch>{};
   }
 
  private:
@@ -102,7 +101,7 @@ class FetchChooser {
       if (!static_extent(axis)) return false;
     }
     return target_.l2_bytes > 0 && plain && definition_.accumulators.size() == 1 &&
-           axis_ != nullptr && *static_extent(*axis_) >= kFewestSteps &&
+           axis_ != nullptr && *static_extent(*axis_) >= kFewestFetchedSteps &&
            !schedule_.vector_segments.empty() && schedule_.vector_segments[0].lanes > 1;
   }
 

@@ -9,6 +9,12 @@
 
 namespace backcast {
 
+/// Shorter loops do not ask ahead.
+inline constexpr int64_t kFewestFetchedSteps = 32;
+/// Whether a step of a tile, `cycles` of arithmetic long, has room for `loads`, requests included,
+/// in two ports: the last fifth is where they would hold each other up.
+constexpr bool has_free_loads(int64_t loads, int64_t cycles) { return loads * 5 <= cycles * 8; }
+
 /// What NestSchedule::fetches should be, in tiles whose arithmetic leaves room for the requests:
 /// operands that lie across the order in which they are read, where a step comes from other lines
 /// than the step before; their next strips, when they are large; and rows of large tensors that
