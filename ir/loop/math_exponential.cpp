@@ -1,5 +1,6 @@
 // exp, expm1, sinh, cosh, tanh, sigmoid and erf: all rest on e^x = 2^n e^r with |r| <= ln(2)/2.
 #include <cmath>
+#include <utility>
 
 #include "ir/loop/math_builder.h"
 #include "ir/loop/math_coefficients.h"
@@ -7,21 +8,22 @@
 namespace backcast::loop::math {
 namespace {
 
-/// e^x = 2^n (1 + m); x within the exponents that power_of_two() can make of n/2. `shifted` is n in
-/// the low bits of a float.
+/// e^x = 2^n (1 + m). `shifted` is n + `bias` in the low bits of a float: what is to be added to an
+/// exponent is there from the start.
 struct Reduced {
   Val shifted, m;
 };
 
 /// `rest`: what rounding x left, or null.
-Reduced reduce(Body& b, const Val& x, const Val* rest = nullptr) {
+Reduced reduce(Body& b, const Val& x, int64_t bias, const Val* rest = nullptr) {
   const Format& f = b.format();
   const bool d = f.is_double();
   const double log2e = d ? kLog2e64[0] : kLog2e32[0];
+  const double magic = f.magic + static_cast<double>(bias);
   // Without fma, n * hi must be exact; with it the nearest value is better.
   const double* ln2 = d ? (b.fma() ? kLn2Full64 : kLn264) : (b.fma() ? kLn2Full32 : kLn232);
-  const Val shifted = b.let("shifted", b.mad(x, log2e, like(x, f.magic)));
-  const Val count = b.let("count", shifted - f.magic);
+  const Val shifted = b.let("shifted", b.mad(x, log2e, like(x, magic)));
+  const Val count = b.let("count", shifted - magic);
   const Val r = b.let("r", b.mad(count, -ln2[1], b.mad(count, -ln2[0], x)));
   const Val r2 = b.let("r2", r * r);
   const Val q = d ? b.polynomial(r, r2, kExp64) : b.polynomial(r, r2, kExp32);
@@ -29,21 +31,26 @@ Reduced reduce(Body& b, const Val& x, const Val* rest = nullptr) {
   return {shifted, m};
 }
 
-Val integer_of(Body& b, const Reduced& e) {
-  return b.let("n", b.bits(e.shifted) - b.format().magic_bits);
+/// 2^n, for exponents of normal numbers, of e reduced with the format's bias: the low bits move up,
+/// what lies above them goes.
+Val power_of(const Body& b, const Reduced& e) {
+  return b.from_bits(b.bits(e.shifted) << b.format().mantissa);
 }
 
-/// 2^(n + more), for exponents of normal numbers: the low bits move up, what lies above them goes.
-Val power_of(const Body& b, const Reduced& e, int64_t more = 0) {
+/// 2^n as two factors, so that neither leaves the normal range, of e reduced with twice the bias.
+std::pair<Val, Val> powers_of(Body& b, const Reduced& e) {
   const Format& f = b.format();
-  return b.from_bits((b.bits(e.shifted) << f.mantissa) + ((f.bias + more) << f.mantissa));
+  const int64_t exponent = -(int64_t{1} << f.mantissa);
+  const Val half = b.let("half", (b.bits(e.shifted) << (f.mantissa - 1)) & exponent);
+  return {b.from_bits(half), b.from_bits((b.bits(e.shifted) << f.mantissa) - half)};
 }
 
-/// value * 2^(n + more) in two steps, so that neither factor leaves the normal range.
-Val scale(Body& b, const Val& value, const Val& n, int64_t more = 0) {
-  const Val half = b.let("half", n >> 1);
-  const Val rest = more == 0 ? n - half : n - half + more;
-  return value * b.power_of_two(half) * b.power_of_two(rest);
+/// e^x as reduced with twice the bias.
+Val power(Body& b, const Reduced& e) {
+  const auto [first, second] = powers_of(b, e);
+  if (!b.fma()) return (1.0 + e.m) * first * second;
+  const Val factor = b.let("factor", first);
+  return b.mad(factor, e.m, factor) * second;
 }
 
 MathFunction exponential(const Format& f, bool fma) {
@@ -51,8 +58,7 @@ MathFunction exponential(const Format& f, bool fma) {
   const Val x = b.param("x");
   const Val limited = b.let("limited", f.is_double() ? at_least(at_most(x, 710.0), -746.0)
                                                      : at_least(at_most(x, 89.0), -104.0));
-  const Reduced e = reduce(b, limited);
-  return b.finish(scale(b, 1.0 + e.m, integer_of(b, e)));
+  return b.finish(power(b, reduce(b, limited, 2 * f.bias)));
 }
 
 MathFunction exponential_minus_one(const Format& f, bool fma) {
@@ -60,18 +66,19 @@ MathFunction exponential_minus_one(const Format& f, bool fma) {
   const Val x = b.param("x");
   const Val limited = b.let("limited", f.is_double() ? at_least(at_most(x, 710.0), -40.0)
                                                      : at_least(at_most(x, 89.0), -18.0));
-  const Reduced e = reduce(b, limited);
-  const Val n = integer_of(b, e);
+  const Reduced e = reduce(b, limited, 2 * f.bias);
   // 2^n ((1 - 2^-n) + m); 2^-n is 0 when it would be subnormal.
-  const Val inverse = b.from_bits(at_least(f.bias - n, 0) << f.mantissa);
-  return b.finish(scale(b, (1.0 - inverse) + e.m, n));
+  const Val exponent = at_least(f.magic_bits + 3 * f.bias - b.bits(e.shifted), 0);
+  const Val inverse = b.from_bits(exponent << f.mantissa);
+  const auto [first, second] = powers_of(b, e);
+  return b.finish(((1.0 - inverse) + e.m) * first * second);
 }
 
 /// e^a / 2, a >= 0, without an early overflow.
 Val half_exponential(Body& b, const Val& a) {
-  const Val limited = b.let("limited", at_most(a, b.format().is_double() ? 711.0 : 90.0));
-  const Reduced e = reduce(b, limited);
-  return b.let("half_e", scale(b, 1.0 + e.m, integer_of(b, e), -1));
+  const Format& f = b.format();
+  const Val limited = b.let("limited", at_most(a, f.is_double() ? 711.0 : 90.0));
+  return b.let("half_e", power(b, reduce(b, limited, 2 * f.bias - 1)));
 }
 
 MathFunction hyperbolic_sine(const Format& f, bool fma) {
@@ -97,7 +104,7 @@ MathFunction hyperbolic_tangent(const Format& f, bool fma) {
   Body b("tanh", f, fma);
   const Val x = b.param("x");
   const Val limited = b.let("limited", at_most(abs(x), f.is_double() ? 22.0 : 10.0) * -2.0);
-  const Reduced e = reduce(b, limited);
+  const Reduced e = reduce(b, limited, f.bias);
   const Val power = b.let("power", power_of(b, e));
   const Val w = b.let("w", b.mad(-power, e.m, 1.0 - power));
   return b.finish(b.flip(w / (2.0 - w), b.sign_of(x)));
@@ -110,8 +117,8 @@ MathFunction sigmoid(const Format& f, bool fma) {
   const Val x = b.param("x");
   const int64_t more = f.is_double() ? 60 : 30;
   const Val limited = b.let("limited", at_least(-abs(x), f.is_double() ? -746.0 : -104.0));
-  const Reduced r = reduce(b, limited);
-  const Val large = (1.0 + r.m) * power_of(b, r, more);
+  const Reduced r = reduce(b, limited, f.bias + more);
+  const Val large = (1.0 + r.m) * power_of(b, r);
   const Val e = b.let("e", large * std::ldexp(1.0, -static_cast<int>(more)));
   return b.finish(choose(x < 0.0, e, 1.0) / (1.0 + e));
 }
@@ -125,13 +132,13 @@ MathFunction error_function(const Format& f, bool fma) {
   const Val p = f.is_double() ? b.polynomial(a, a2, kErf64) : b.polynomial(a, a2, kErf32);
   Reduced e;
   if (fma) {
-    e = reduce(b, b.let("q", b.mad(a, p, -a)));
+    e = reduce(b, b.let("q", b.mad(a, p, -a)), f.bias);
   } else {
     const Val t = b.let("t", a * p);
     const Val q = b.let("q", t - a);
     // Where erf a is little more than half of q, q's rounding is an error of twice its size.
     const Val rest = t - (q + a);
-    e = reduce(b, q, &rest);
+    e = reduce(b, q, f.bias, &rest);
   }
   const Val power = b.let("power", power_of(b, e));
   return b.finish(b.flip(b.mad(-power, e.m, 1.0 - power), b.sign_of(x)));
