@@ -20,8 +20,8 @@ inline constexpr double kAtan32[] = {-0x1.55554a0000000p-2, 0x1.9991e60000000p-3
 inline constexpr double kAsin32[] = {0x1.5555ca0000000p-3, 0x1.3301620000000p-4, 0x1.748b780000000p-5, 0x1.8ba4920000000p-6, 0x1.59dd660000000p-5};
 // (sinh x - x) / x^3 over x^2, |x| <= 1
 inline constexpr double kSinh32[] = {0x1.5555560000000p-3, 0x1.1110e20000000p-7, 0x1.a021560000000p-13, 0x1.75a6f60000000p-19};
-// log(erfc(x))/x + 1, 0 <= x <= 3.95
-inline constexpr double kErf32[] = {-0x1.06eba80000000p-3, -0x1.45f30a0000000p-1, -0x1.a4f34e0000000p-4, 0x1.393a720000000p-6, 0x1.063f2c0000000p-12, -0x1.d5f3520000000p-10, 0x1.80bc7a0000000p-11, -0x1.5782fc0000000p-13, 0x1.55a4220000000p-16, -0x1.2400c00000000p-20};
+// 2 (1 - sqrt(erfc(x)))/x - 1, 0 <= x <= 3.95
+inline constexpr double kErf32[] = {0x1.06eba80000000p-3, 0x1.45f2fa0000000p-2, -0x1.92810a0000000p-3, -0x1.5e8a360000000p-4, 0x1.1139be0000000p-5, 0x1.e4e8c60000000p-7, -0x1.4939640000000p-8, -0x1.3e5cda0000000p-10, -0x1.3406820000000p-13, 0x1.6b18b40000000p-11, -0x1.42dbea0000000p-12, 0x1.0b537e0000000p-14, -0x1.c183e00000000p-18, 0x1.37de5c0000000p-22};
 // ln 2, high part short and the rest
 inline constexpr double kLn232[] = {0x1.62e0000000000p-1, 0x1.0bfbe80000000p-15};
 // 1 / ln 2, nearest and the rest

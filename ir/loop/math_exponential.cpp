@@ -1,4 +1,5 @@
-// exp, expm1, sinh, cosh, tanh, sigmoid and erf: all rest on e^x = 2^n e^r with |r| <= ln(2)/2.
+// exp, expm1, sinh, cosh, tanh, sigmoid and erf: all but the last of f32 rest on e^x = 2^n e^r with
+// |r| <= ln(2)/2.
 #include <cmath>
 #include <utility>
 
@@ -123,13 +124,25 @@ MathFunction sigmoid(const Format& f, bool fma) {
   return b.finish(choose(x < 0.0, e, 1.0) / (1.0 + e));
 }
 
-/// erf a = 1 - e^q with q = log(erfc a) = a p(a) - a, without cancellation near 0.
-MathFunction error_function(const Format& f, bool fma) {
+/// erf a = 1 - (1 - u/2)^2 with u = 2 - 2 sqrt(erfc a) = a + a p(a): no cancellation near 0, and
+/// the square makes u's errors small where erf a is nearly 1.
+MathFunction error_function_by_root(const Format& f, bool fma) {
   Body b("erf", f, fma);
   const Val x = b.param("x");
-  const Val a = b.let("a", at_most(abs(x), f.is_double() ? 5.95 : 3.95));
+  const Val a = b.let("a", at_most(abs(x), 3.95));
   const Val a2 = b.let("a2", a * a);
-  const Val p = f.is_double() ? b.polynomial(a, a2, kErf64) : b.polynomial(a, a2, kErf32);
+  const Val u = b.let("u", b.mad(a, b.polynomial(a, a2, kErf32), a));
+  return b.finish(b.flip(b.mad(u * -0.25, u, u), b.sign_of(x)));
+}
+
+/// erf a = 1 - e^q with q = log(erfc a) = a p(a) - a: for f64, where the terms of the root's
+/// polynomial would be large and cancel.
+MathFunction error_function_by_logarithm(const Format& f, bool fma) {
+  Body b("erf", f, fma);
+  const Val x = b.param("x");
+  const Val a = b.let("a", at_most(abs(x), 5.95));
+  const Val a2 = b.let("a2", a * a);
+  const Val p = b.polynomial(a, a2, kErf64);
   Reduced e;
   if (fma) {
     e = reduce(b, b.let("q", b.mad(a, p, -a)), f.bias);
@@ -142,6 +155,10 @@ MathFunction error_function(const Format& f, bool fma) {
   }
   const Val power = b.let("power", power_of(b, e));
   return b.finish(b.flip(b.mad(-power, e.m, 1.0 - power), b.sign_of(x)));
+}
+
+MathFunction error_function(const Format& f, bool fma) {
+  return f.is_double() ? error_function_by_logarithm(f, fma) : error_function_by_root(f, fma);
 }
 
 }  // namespace

@@ -128,9 +128,12 @@ def fit_all(suffix, bits, n):
     emit(f"kSinh{suffix}", fit("sinh", z_fit(lambda x: sinh(x) - x, 3), lambda z: z, tiny, mpf(1),
                                n["sinh"], bits), "(sinh x - x) / x^3 over x^2, |x| <= 1")
     end = n["erf_end"]
-    emit(f"kErf{suffix}", fit("erf", lambda x: log(erfc(x)) / x + 1, lambda x: x * erfc(x) / erf(x),
-                              tiny, mpf(end), n["erf"], bits),
-         f"log(erfc(x))/x + 1, 0 <= x <= {end}")
+    if bits == 24:
+        value, weight = lambda x: 2 * (1 - sqrt(erfc(x))) / x - 1, lambda x: x * sqrt(erfc(x)) / erf(x)
+    else:
+        value, weight = lambda x: log(erfc(x)) / x + 1, lambda x: x * erfc(x) / erf(x)
+    emit(f"kErf{suffix}", fit("erf", value, weight, tiny, mpf(end), n["erf"], bits),
+         f"{'2 (1 - sqrt(erfc(x)))/x - 1' if bits == 24 else 'log(erfc(x))/x + 1'}, 0 <= x <= {end}")
 
 
 def constants(suffix, bits, ln2_hi_lsb, part_bits, parts):
@@ -163,7 +166,7 @@ print("""// Coefficients of the math library. Written by ir/loop/math/fit.py; do
 // clang-format off
 namespace backcast::loop {
 """)
-fit_all("32", 24, dict(exp=5, log=3, pow=3, sin=3, cos=3, atan=5, asin=5, sinh=4, erf=10,
+fit_all("32", 24, dict(exp=5, log=3, pow=3, sin=3, cos=3, atan=5, asin=5, sinh=4, erf=14,
                        erf_end="3.95"))
 constants("32", 24, -14, 8, 6)
 print()
