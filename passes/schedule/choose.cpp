@@ -54,7 +54,7 @@ Chooser::Plan Chooser::plan(VectorMode mode, const std::string& lane_axis) {
       choose_tile_axis();
       choose_jam();
       choose_sizes();
-      if (mode == VectorMode::direct) choose_window();
+      choose_window();
     }
     choose_order();
     choose_packing();

@@ -202,7 +202,8 @@ void Chooser::choose_sizes() {
   int64_t steps = 1;
   for (const std::string& axis : schedule_.unrolled) steps *= extent(axis);
   for (int64_t tile = 1; tile <= max_tile; ++tile) {
-    for (int64_t vectors = 1; vectors <= max_vectors; ++vectors) {
+    for (int64_t vectors = std::max<int64_t>(fewest_vectors(), 1); vectors <= max_vectors;
+         ++vectors) {
       if (tile * vectors > 1 && tile * vectors * steps > target_.unroll_budget) continue;
       if (vectors > 1 && !fits_panel(vectors)) continue;
       double cycles = total_cycles(tile, vectors);

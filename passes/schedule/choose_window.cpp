@@ -31,6 +31,20 @@ int64_t window_step(const loop::Definition& definition, const loop::Kernel& kern
   return fits ? step : 0;
 }
 
+/// Vectors of a row of the tile that make whole lines, where the tile's operands come from beyond
+/// the second cache: parts of lines come several times, and no prefetcher follows.
+int64_t Chooser::fewest_vectors() const {
+  constexpr int64_t kLineBytes = 64;
+  if (window_taps_ == 1 || target_.l2_bytes == 0) return 1;
+  const bool far = std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
+    if (!a.in_reduction || coefficient(a.flat, schedule_.vector_axis) != 1) return false;
+    if (!mentions(a.flat, schedule_.tile_axis)) return false;
+    return static_bytes(*kernel_.find(a.buffer)).value_or(0) > target_.l2_bytes / 2;
+  });
+  const int64_t line = kLineBytes / byte_size(loop::element_of(scalar_));
+  return far ? std::min(line, extent(schedule_.vector_axis)) / lanes_ : 1;
+}
+
 /// Only the tile's axis is guarded together with these taps.
 bool Chooser::may_share_window(const Axis& taps) const {
   constexpr int64_t kLongest = 8;
@@ -48,9 +62,7 @@ constexpr double kKeptBroadcasts = 1.05;
 /// Sums over constants are regrouped here and nowhere else: the packed constant follows the order
 /// of the loops at no cost.
 void Chooser::choose_window() {
-  bool constants = std::any_of(accesses_.begin(), accesses_.end(),
-                               [](const Access& a) { return a.in_reduction && a.constant; });
-  if (!constants || general_ || lanes_ == 1 || schedule_.tile_axis.empty() || schedule_.jam > 1) {
+  if (general_ || lanes_ == 1 || schedule_.tile_axis.empty() || schedule_.jam > 1) {
     return;
   }
   for (const Axis& taps : definition_.reduce_axes) {

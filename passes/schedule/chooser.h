@@ -101,6 +101,7 @@ class Chooser {
   void choose_sizes();
   int64_t free_chains(int64_t registers) const;
   bool needs_rolled_epilogue() const;
+  int64_t fewest_vectors() const;
   bool may_share_window(const loop::Axis& taps) const;
   void choose_window();
   void choose_lane_sizes();
