@@ -305,7 +305,8 @@ bool Chooser::may_jam(const Axis& axis) const {
   return true;
 }
 
-/// A few elements of an axis that one operand does not depend on: it is read once for all of them.
+/// A few elements of an axis, or of two, that one operand does not depend on: it is read once for
+/// all of them. The second makes up for a tile that there is not.
 void Chooser::choose_jam() {
   bool constants = std::any_of(accesses_.begin(), accesses_.end(),
                                [](const Access& a) { return a.in_reduction && a.constant; });
@@ -320,14 +321,15 @@ void Chooser::choose_jam() {
       shares = shares || (a.in_reduction && !mentions(a.flat, axis.name));
     }
     if (!affine || !shares) continue;
-    schedule_.jam_axis = axis.name;
-    schedule_.jam = e;
-    return;
+    (schedule_.jam_axis.empty() ? schedule_.jam_axis : schedule_.outer_jam_axis) = axis.name;
+    schedule_.jam *= e;
+    if (!schedule_.tile_axis.empty() || !schedule_.outer_jam_axis.empty()) return;
   }
 }
 
 bool Chooser::is_tiled(const std::string& axis) const {
-  return axis == schedule_.vector_axis || axis == schedule_.tile_axis || axis == schedule_.jam_axis;
+  return axis == schedule_.vector_axis || axis == schedule_.tile_axis ||
+         axis == schedule_.jam_axis || axis == schedule_.outer_jam_axis;
 }
 
 /// Whether all constants of the contraction stay in the first cache, beside what runs past them.
@@ -407,7 +409,8 @@ void Chooser::choose_addend() {
   loop::visit(addend, [&](const Expr& e) {
     fits = fits && e->kind != ExprKind::if_then_else && e->kind != ExprKind::call;
     if (e->kind == ExprKind::var) {
-      fits = fits && e->name != schedule_.tile_axis && e->name != schedule_.jam_axis;
+      fits = fits && e->name != schedule_.tile_axis && e->name != schedule_.jam_axis &&
+             e->name != schedule_.outer_jam_axis;
     }
     if (e->kind != ExprKind::access) return;
     // A result may take over what it reads only where it is written.

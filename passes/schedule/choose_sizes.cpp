@@ -63,12 +63,16 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     if (!a.in_reduction) continue;
     bool with_tile = !schedule_.tile_axis.empty() && mentions(a.flat, schedule_.tile_axis);
     bool with_vector = mentions(a.flat, schedule_.vector_axis);
-    bool with_jam = !schedule_.jam_axis.empty() && mentions(a.flat, schedule_.jam_axis);
-    int64_t jam = with_jam ? schedule_.jam : 1;
+    int64_t jam = 1;
+    for (const std::string& axis : {schedule_.jam_axis, schedule_.outer_jam_axis}) {
+      if (!axis.empty() && mentions(a.flat, axis)) jam *= extent(axis);
+    }
     int64_t rows = with_tile ? (tile - 1) * window_step_ + window_taps_ : window_taps_;
     loads += rows * (with_vector ? vectors : 1) * jam;
     // A scalar that one row alone uses needs a register for an instruction only.
-    bool kept = with_vector && !with_tile && (tile > 1 || !multiplies_separately());
+    // What one element alone of the jammed axes reads goes straight into its sum.
+    const bool alone = schedule_.jam > 1 && jam == schedule_.jam && tile == 1;
+    bool kept = with_vector && !with_tile && !alone && (tile > 1 || !multiplies_separately());
     held += kept ? vectors * jam * window_taps_ : loads_apart() ? 2 : 1;
     if (with_vector && with_tile && window_taps_ == 1 && overlaps_windows()) held += tile * vectors;
   }

@@ -38,8 +38,8 @@ Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindi
   if (depth == reduce_axes_.size()) return updates(bindings, reduce);
   const Axis& axis = reduce_axes_[depth];
   if (axis.name == schedule_.lane_axis) return lane_loops(axis, bindings, reduce);
-  if (!schedule_.jam_axis.empty() && guarded_with(schedule_.jam_axis, axis.name)) {
-    return jam_loops(depth, axis, bindings, reduce);
+  if (const std::string jam = jam_guarded_with(axis.name); !jam.empty()) {
+    return jam_loops(depth, axis, jam, bindings, reduce);
   }
   bool border =
       tile_segment_ && tile_segment_->border && guarded_with(schedule_.tile_axis, axis.name);
@@ -77,12 +77,20 @@ Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindi
   return loop::for_loop(variable, Expr(0), Expr(*static_extent(axis) / step), loop::block(parts));
 }
 
+/// The jammed axis with which a guard mentions the reduction axis; may be empty.
+std::string Expansion::jam_guarded_with(const std::string& reduce_axis) const {
+  for (const std::string& jam : {schedule_.jam_axis, schedule_.outer_jam_axis}) {
+    if (!jam.empty() && guarded_with(jam, reduce_axis)) return jam;
+  }
+  return "";
+}
+
 /// A loop where every guard with the jammed axis holds, its other elements one by one.
-Stmt Expansion::jam_loops(size_t depth, const Axis& axis, const Bindings& bindings,
-                          const Bindings& reduce) {
+Stmt Expansion::jam_loops(size_t depth, const Axis& axis, const std::string& jam,
+                          const Bindings& bindings, const Bindings& reduce) {
   int64_t extent = *static_extent(axis), low = 0, high = extent;
-  while (low < extent && !jam_guards_hold(axis.name, low)) ++low;
-  while (high > low && !jam_guards_hold(axis.name, high - 1)) --high;
+  while (low < extent && !jam_guards_hold(jam, axis.name, low)) ++low;
+  while (high > low && !jam_guards_hold(jam, axis.name, high - 1)) --high;
   std::vector<Stmt> parts;
   Bindings inner = reduce;
   const auto add_single = [&](int64_t i) {
@@ -93,21 +101,23 @@ Stmt Expansion::jam_loops(size_t depth, const Axis& axis, const Bindings& bindin
   if (high > low) {
     std::string variable = fresh(axis.name);
     inner[axis.name] = loop::var(variable);
-    inside_jam_ = true;
+    inside_jam_.insert(jam);
     Stmt body = reduce_loops(depth + 1, bindings, inner);
-    inside_jam_ = false;
+    inside_jam_.erase(jam);
     parts.push_back(loop::for_loop(variable, Expr(low), Expr(high - low), body));
   }
   for (int64_t i = high; i < extent; ++i) add_single(i);
   return loop::block(parts);
 }
 
-bool Expansion::jam_guards_hold(const std::string& reduce_axis, int64_t at) const {
+bool Expansion::jam_guards_hold(const std::string& jam, const std::string& reduce_axis,
+                                int64_t at) const {
+  const int64_t elements = *static_extent(*axes_.at(jam));
   for (const std::vector<Expr>& guard : guards_) {
     for (const Expr& part : guard) {
-      if (!mentions(part, schedule_.jam_axis)) continue;
-      for (int64_t j = 0; j < schedule_.jam; ++j) {
-        if (evaluate(part, {{schedule_.jam_axis, j}, {reduce_axis, at}}) == 0) return false;
+      if (!mentions(part, jam)) continue;
+      for (int64_t j = 0; j < elements; ++j) {
+        if (evaluate(part, {{jam, j}, {reduce_axis, at}}) == 0) return false;
       }
     }
   }
@@ -171,7 +181,9 @@ bool Expansion::clips(const Expr& part, const std::string& axis) const {
   if (definition_.accumulators.size() != 1) return false;
   if (part->kind != ExprKind::binary || (part->op != Op::ge && part->op != Op::lt)) return false;
   if (tile_segment_ && mentions(part, schedule_.tile_axis)) return false;
-  if (!schedule_.jam_axis.empty() && mentions(part, schedule_.jam_axis)) return false;
+  for (const std::string& jam : {schedule_.jam_axis, schedule_.outer_jam_axis}) {
+    if (!jam.empty() && mentions(part, jam)) return false;
+  }
   if (!schedule_.vector_axis.empty() && mentions(part, schedule_.vector_axis)) return false;
   std::vector<std::string> axes = reduce_axes_of(part);
   if (axes.size() != 1 || axes[0] != axis || mentions(part->args[1], axis)) return false;
@@ -206,7 +218,9 @@ Expr Expansion::remaining_guard(size_t acc, const Bindings& at_place, bool& neve
   for (const Expr& part : guards_[acc]) {
     bool with_tile = tile_segment_ && mentions(part, schedule_.tile_axis);
     if (with_tile && !tile_segment_->border) continue;  // the segment is interior
-    if (inside_jam_ && mentions(part, schedule_.jam_axis)) continue;
+    const bool holds = std::any_of(inside_jam_.begin(), inside_jam_.end(),
+                                   [&](const std::string& jam) { return mentions(part, jam); });
+    if (holds) continue;
     std::vector<std::string> axes = reduce_axes_of(part);
     if (axes.size() == 1 && clips(part, axes[0]) && !with_tile) continue;  // in the loop's bounds
     Expr condition = loop::simplify(loop::substitute(part, at_place));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,9 +63,10 @@ class Expansion {
   loop::Stmt lane_loops(const loop::Axis& axis, const Bindings& bindings, const Bindings& reduce);
   int64_t unroll_of(const loop::Axis& axis, const loop::Expr& begin, const loop::Expr& end) const;
   bool guarded_with(const std::string& axis, const std::string& reduce_axis) const;
-  loop::Stmt jam_loops(size_t depth, const loop::Axis& axis, const Bindings& bindings,
-                       const Bindings& reduce);
-  bool jam_guards_hold(const std::string& reduce_axis, int64_t at) const;
+  loop::Stmt jam_loops(size_t depth, const loop::Axis& axis, const std::string& jam,
+                       const Bindings& bindings, const Bindings& reduce);
+  bool jam_guards_hold(const std::string& jam, const std::string& reduce_axis, int64_t at) const;
+  std::string jam_guarded_with(const std::string& reduce_axis) const;
   std::vector<std::string> reduce_axes_of(const loop::Expr& part) const;
   bool clips(const loop::Expr& part, const std::string& axis) const;
   void clip(const loop::Axis& axis, const Bindings& bindings, loop::Expr& begin,
@@ -112,9 +114,9 @@ class Expansion {
   const VectorSegment* segment_ = nullptr;
   const TileSegment* tile_segment_ = nullptr;
   loop::Expr block_, vector_base_, tile_base_;
-  bool inside_jam_ = false;  // every guard with the jammed axis holds
-  int64_t chain_ = 0;        // that takes the step in hand of an unrolled reduction
-  int64_t copy_ = 0;         // the step in hand of the unrolled loop's iteration
+  std::set<std::string> inside_jam_;  // jammed axes of which every guard holds
+  int64_t chain_ = 0;                 // that takes the step in hand of an unrolled reduction
+  int64_t copy_ = 0;                  // the step in hand of the unrolled loop's iteration
   std::vector<std::string> registers_, tails_;
   std::vector<std::vector<loop::Expr>> totals_;  // per accumulator: cells, or rows of cells
 };

@@ -45,6 +45,7 @@ std::string NestSchedule::to_string() const {
   int64_t tile = 0;
   for (const TileSegment& s : tile_segments) tile = std::max(tile, s.size);
   if (tile > 0) add(fmt::format("tile {} {}", tile_axis, tile));
+  if (!outer_jam_axis.empty()) add("jam " + outer_jam_axis);
   if (!jam_axis.empty()) add("jam " + jam_axis);
   if (!block_axis.empty()) add(fmt::format("{} of {}", block_axis, blocks));
   for (const std::string& axis : unrolled) add("unroll " + axis);
@@ -164,7 +165,10 @@ Expr Expansion::slot(const Cell& cell) const {
 Expansion::Bindings Expansion::at(const Bindings& bindings, int64_t m) const {
   Bindings result = bindings;
   if (tile_segment_) result[schedule_.tile_axis] = tile_base_ + Expr(m / schedule_.jam);
-  if (!schedule_.jam_axis.empty()) result[schedule_.jam_axis] = Expr(m % schedule_.jam);
+  if (schedule_.jam_axis.empty()) return result;
+  const int64_t jammed = m % schedule_.jam, inner = *static_extent(*axes_.at(schedule_.jam_axis));
+  result[schedule_.jam_axis] = Expr(jammed % inner);
+  if (!schedule_.outer_jam_axis.empty()) result[schedule_.outer_jam_axis] = Expr(jammed / inner);
   return result;
 }
 

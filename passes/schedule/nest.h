@@ -73,7 +73,8 @@ struct NestSchedule {
   // gradient. Where its guards with a reduction axis do not hold for all of them, that axis' loop
   // is unrolled.
   std::string jam_axis;            // may be empty
-  int64_t jam = 1;                 // its extent
+  std::string outer_jam_axis;      // a second one, the slower in the tile's rows; may be empty
+  int64_t jam = 1;                 // elements of both together
   std::set<std::string> unrolled;  // reduction axes unrolled whole
   int64_t reduce_unroll = 1;       // steps of the innermost reduction loop per iteration
   bool use_fma = false;
