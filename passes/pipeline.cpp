@@ -34,6 +34,7 @@
 #include "passes/schedule/parallelize.h"
 #include "passes/schedule/schedule.h"
 #include "passes/schedule/skip_unchanged.h"
+#include "passes/schedule/sum_slices.h"
 
 namespace backcast {
 namespace {
@@ -128,6 +129,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"order_state", order_state},
       // Chains with tensors too large for the near cache run band by band.
       {"row_bands", row_bands_pass},
+      // Sums over a whole batch go image by image where the second cache holds no more.
+      {"sum_slices", sum_slices},
       // Register tiles, vectors, packed constants.
       {"schedule", schedule},
       // Rows that an update leaves as they are.
