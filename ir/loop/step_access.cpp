@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/loop/liveness.h"
+#include "ir/loop/visit.h"
 
 namespace backcast::loop {
 namespace {
@@ -49,6 +50,26 @@ std::vector<size_t> taken_over_by(const Kernel& kernel, size_t written) {
     }
   }
   return result;
+}
+
+void drop_unread(Kernel& kernel, Step& call) {
+  std::set<std::string> used;
+  visit(
+      kernel.body,
+      [&](const Stmt& s) {
+        if (s->kind == StmtKind::store) used.insert(s->name);
+        if (s->kind != StmtKind::define) return;
+        for (const DefinitionOutput& output : s->definition->outputs) used.insert(output.buffer);
+      },
+      [&](const Expr& e) {
+        if (e->kind == ExprKind::load || e->kind == ExprKind::access) used.insert(e->name);
+      });
+  for (size_t i = kernel.buffers.size(); i-- > 0;) {
+    if (used.count(kernel.buffers[i].name)) continue;
+    for (BufferParam& other : kernel.buffers) std::erase(other.over, kernel.buffers[i].name);
+    kernel.buffers.erase(kernel.buffers.begin() + static_cast<int64_t>(i));
+    call.buffers.erase(call.buffers.begin() + static_cast<int64_t>(i));
+  }
 }
 
 void drop_uncalled(Program& program) {

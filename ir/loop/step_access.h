@@ -26,6 +26,8 @@ void for_each_buffer(AnyStep& step, const F& f) {
 /// The positions of the parameters whose storage parameter `written` may take over
 /// (BufferParam::over), in that order.
 std::vector<size_t> taken_over_by(const Kernel& kernel, size_t written);
+/// Takes the parameters that the kernel neither reads nor writes from it and its call.
+void drop_unread(Kernel& kernel, Step& call);
 /// Removes the kernels that no step calls.
 void drop_uncalled(Program& program);
 /// Whether the entry point writes a state buffer.

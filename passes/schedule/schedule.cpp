@@ -84,7 +84,7 @@ class Scheduling {
     among_statements_ = among_statements;
     kernel.body = expand_vector_loops(kernel.body, target_);
     kernel.body = loop::simplify(kernel.body, result_.symbols);
-    if (kernel.buffers.size() > parameters) drop_unread(kernel, step);
+    if (kernel.buffers.size() > parameters) loop::drop_unread(kernel, step);
   }
 
   /// A product and an update of what it reads (join_updates.h) in one nest; null for other kernels
@@ -101,26 +101,6 @@ class Scheduling {
     const Stmt nest = expand_definition(product, kernel, step, false, taken);
     const Stmt joined = follow_reads(nest, update, kernel);
     return joined ? joined : loop::block({nest, body->body[1]});
-  }
-
-  /// Operands that are read in rearranged form only.
-  static void drop_unread(Kernel& kernel, Step& step) {
-    std::set<std::string> used;
-    loop::visit(
-        kernel.body,
-        [&](const Stmt& s) {
-          if (s->kind == StmtKind::store) used.insert(s->name);
-        },
-        [&](const loop::Expr& e) {
-          if (e->kind == loop::ExprKind::load) used.insert(e->name);
-        });
-    for (size_t i = kernel.buffers.size(); i-- > 0;) {
-      if (used.count(kernel.buffers[i].name)) continue;
-      for (loop::BufferParam& other : kernel.buffers)
-        std::erase(other.over, kernel.buffers[i].name);
-      kernel.buffers.erase(kernel.buffers.begin() + static_cast<int64_t>(i));
-      step.buffers.erase(step.buffers.begin() + static_cast<int64_t>(i));
-    }
   }
 
   Stmt expand_definition(const Definition& definition, Kernel& kernel, Step& step, bool alone,

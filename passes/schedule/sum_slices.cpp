@@ -1,12 +1,11 @@
 // See sum_slices.h.
 #include "passes/schedule/sum_slices.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "ir/loop/add.h"
 #include "ir/loop/step_access.h"
 #include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
@@ -18,7 +17,6 @@ namespace {
 using loop::Axis;
 using loop::Buffer;
 using loop::BufferId;
-using loop::BufferParam;
 using loop::Definition;
 using loop::Expr;
 using loop::Kernel;
@@ -164,20 +162,17 @@ class Slicing {
     second.accumulators[0].value = loop::access(parameter, loop::Scalar::f32, place);
     add_step(std::move(first), parameter, shape, kernel, step, before);
     kernel.body = loop::define(std::move(second));
-    drop_unread(kernel, step);
+    loop::drop_unread(kernel, step);
   }
 
   /// A kernel that writes the sums of the slices to a new buffer, which `kernel` reads.
   void add_step(Definition definition, const std::string& parameter, const Dims& shape,
                 Kernel& kernel, Step& step, std::vector<Step>& before) {
     Kernel sums;
-    sums.name = fmt::format("{}_{}", kernel.name, parameter);
-    while (result_.kernels.count(sums.name)) sums.name += "_";
     sums.locs = kernel.locs;
     sums.macs = kernel.macs;
     kernel.macs = 0;
     Step call = step;
-    call.kernel = sums.name;
     call.buffers.clear();
     for_each_access(definition, [&](const loop::ExprNode& read, bool) {
       if (sums.find(read.name)) return;
@@ -186,34 +181,18 @@ class Slicing {
     });
     sums.buffers.push_back({parameter, loop::Scalar::f32, shape, loop::AccessMode::write, {}});
     sums.body = loop::define(std::move(definition));
+    const std::string wish = kernel.name + "_" + parameter;
     Buffer buffer;
-    buffer.name = sums.name;
     buffer.shape = shape;
     buffer.alignment = target_.vector_bits / 8;
     buffer.loc = step.loc;
-    const BufferId id = static_cast<BufferId>(result_.buffers.size());
-    result_.buffers.push_back(std::move(buffer));
+    const BufferId id = loop::add_buffer(result_, wish, std::move(buffer));
     call.buffers.push_back(id);
     kernel.buffers.insert(kernel.buffers.begin(),
                           {parameter, loop::Scalar::f32, shape, loop::AccessMode::read, {}});
     step.buffers.insert(step.buffers.begin(), id);
+    call.kernel = loop::add_kernel(result_, wish, std::move(sums));
     before.push_back(std::move(call));
-    result_.kernels.emplace(sums.name, std::move(sums));
-  }
-
-  static void drop_unread(Kernel& kernel, Step& step) {
-    std::set<std::string> used;
-    for_each_access(*kernel.body->definition,
-                    [&](const loop::ExprNode& read, bool) { used.insert(read.name); });
-    for (const loop::DefinitionOutput& output : kernel.body->definition->outputs) {
-      used.insert(output.buffer);
-    }
-    for (size_t i = kernel.buffers.size(); i-- > 0;) {
-      if (used.count(kernel.buffers[i].name)) continue;
-      for (BufferParam& param : kernel.buffers) std::erase(param.over, kernel.buffers[i].name);
-      kernel.buffers.erase(kernel.buffers.begin() + static_cast<int64_t>(i));
-      step.buffers.erase(step.buffers.begin() + static_cast<int64_t>(i));
-    }
   }
 
   const TargetInfo& target_;
