@@ -58,6 +58,16 @@ bool Chooser::may_share_window(const Axis& taps) const {
 // What the model does not see: borders are cheaper in this form; and a broadcast that serves
 // several vectors is in a register, where compilers keep it for the next tap that reads the same.
 constexpr double kKeptBroadcasts = 1.05;
+// Fewer sums, no more than the units' latency asks for, have none to wait with.
+constexpr double kNoSpareSums = 0.9;
+
+/// Of the largest tile.
+int64_t Chooser::sums() const {
+  int64_t rows = 1, vectors = 1;
+  for (const TileSegment& r : schedule_.tile_segments) rows = std::max(rows, r.size);
+  for (const VectorSegment& c : schedule_.vector_segments) vectors = std::max(vectors, c.vectors);
+  return rows * vectors;
+}
 
 /// Sums over constants are regrouped here and nowhere else: the packed constant follows the order
 /// of the loops at no cost.
@@ -69,6 +79,7 @@ void Chooser::choose_window() {
     if (!may_share_window(taps)) continue;
     const NestSchedule plain = schedule_;
     const double before = direct_cycles();
+    const int64_t most = sums(), asked = target_.fma_latency * target_.fma_units;
     window_taps_ = extent(taps.name);
     window_step_ = window_step(definition_, kernel_, schedule_.tile_axis, taps);
     schedule_.reduce_order.clear();
@@ -79,7 +90,9 @@ void Chooser::choose_window() {
     schedule_.unrolled = {taps.name};
     choose_sizes();
     const bool keeps = !plain.vector_segments.empty() && plain.vector_segments[0].vectors > 1;
-    if (direct_cycles() <= before * (keeps ? kKeptBroadcasts : 1)) return;
+    const bool waits = sums() < most && sums() <= asked;
+    const double gain = waits ? kNoSpareSums : keeps ? kKeptBroadcasts : 1;
+    if (direct_cycles() <= before * gain) return;
     schedule_ = plain;
     window_taps_ = window_step_ = 1;
   }

@@ -103,6 +103,7 @@ class Chooser {
   bool needs_rolled_epilogue() const;
   int64_t fewest_vectors() const;
   bool may_share_window(const loop::Axis& taps) const;
+  int64_t sums() const;
   void choose_window();
   void choose_lane_sizes();
   double lane_cycles(int64_t tile, int64_t columns, int64_t chains) const;

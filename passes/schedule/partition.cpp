@@ -164,7 +164,7 @@ class Coalescing {
     std::vector<Axis>& axes = flat_.reduce_axes;
     for (size_t inner = 0; inner < axes.size(); ++inner) {
       for (size_t outer = 0; outer < axes.size(); ++outer) {
-        if (outer == inner || !join(axes, outer, inner)) continue;
+        if (outer == inner || makes_window(axes[outer]) || !join(axes, outer, inner)) continue;
         inner = static_cast<size_t>(-1);  // from the beginning
         break;
       }
@@ -172,6 +172,17 @@ class Coalescing {
   }
 
  private:
+  /// Whether steps of the axis read what neighbours of a result read: taps, which a tile may share.
+  bool makes_window(const Axis& taps) const {
+    return std::any_of(indices_.begin(), indices_.end(), [&](const Expr& index) {
+      const int64_t step = coefficient(index, taps.name).value_or(0);
+      return step != 0 && std::any_of(flat_.axes.begin(), flat_.axes.end(), [&](const Axis& axis) {
+               const int64_t stride = coefficient(index, axis.name).value_or(0);
+               return stride != 0 && stride % step == 0;
+             });
+    });
+  }
+
   /// Where every access walks through two axes as one, the inner one runs over both.
   bool join(std::vector<Axis>& axes, size_t outer, size_t inner) {
     const Axis a = axes[outer], b = axes[inner];

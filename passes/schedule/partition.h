@@ -20,8 +20,8 @@ std::vector<loop::Definition> phases(const loop::Definition& definition);
 
 /// Joins axes that every access walks through as one (row-major, no gap), so that the innermost
 /// loop is long: neighbouring axes of the results (with a reduction only rows too short to be cut
-/// into full tiles), and any two of a reduction, unless its order matters. Accesses become flat:
-/// buffers are seen with one dimension.
+/// into full tiles), and any two of a reduction but for the taps of a window, unless order matters.
+/// Accesses become flat: buffers are seen with one dimension.
 ///   Requires: `kernel` gives the shapes.
 /// Returns false, leaving all as it is, when nothing can be joined.
 bool coalesce(loop::Definition& definition, loop::Kernel& kernel);
