@@ -63,10 +63,9 @@ constexpr double kNoSpareSums = 0.9;
 
 /// Of the largest tile.
 int64_t Chooser::sums() const {
-  int64_t rows = 1, vectors = 1;
-  for (const TileSegment& r : schedule_.tile_segments) rows = std::max(rows, r.size);
+  int64_t vectors = 1;
   for (const VectorSegment& c : schedule_.vector_segments) vectors = std::max(vectors, c.vectors);
-  return rows * vectors;
+  return schedule_.largest_tile() * vectors;
 }
 
 /// Sums over constants are regrouped here and nowhere else: the packed constant follows the order

@@ -51,8 +51,7 @@ bool Chooser::asks_ahead() const {
   if (target_.l2_bytes == 0 || schedule_.vector_segments.empty()) return false;
   if (!schedule_.jam_axis.empty() || reduce_axes().empty()) return false;
   if (extent(reduce_axes().back().name) < kFewestFetchedSteps) return false;
-  int64_t rows = 1;
-  for (const TileSegment& r : schedule_.tile_segments) rows = std::max(rows, r.size);
+  const int64_t rows = schedule_.largest_tile();
   const VectorSegment& columns = schedule_.vector_segments[0];
   const int64_t lines = columns.width() * byte_size(loop::element_of(scalar_)) / kLine;
   const int64_t loads = rows + columns.vectors + lines + 2;

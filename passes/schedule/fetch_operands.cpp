@@ -51,12 +51,6 @@ const Axis* innermost_loop(const Definition& definition, const NestSchedule& sch
   return innermost;
 }
 
-int64_t largest_tile(const NestSchedule& schedule) {
-  int64_t rows = 1;
-  for (const TileSegment& s : schedule.tile_segments) rows = std::max(rows, s.size);
-  return rows;
-}
-
 class FetchChooser {
  public:
   FetchChooser(const Definition& definition, const loop::Kernel& kernel,
@@ -70,7 +64,7 @@ class FetchChooser {
   std::vector<Fetch> run() {
     if (!applies()) return {};
     segment_ = schedule_.vector_segments[0];
-    rows_ = largest_tile(schedule_);
+    rows_ = schedule_.largest_tile();
     for_each_access(definition_, [&](const loop::ExprNode& read, bool in_reduction) {
       const Operand operand = operand_of(read.name, read.args);
       affine_ = affine_ && operand.affine;
@@ -229,7 +223,7 @@ Expr Expansion::tile_number(const Bindings& bindings, int64_t& tiles) const {
   for (const std::string& name : schedule_.order) {
     if (name == schedule_.vector_axis) continue;
     const bool tiled = name == schedule_.tile_axis;
-    const int64_t size = tiled ? largest_tile(schedule_) : 1;
+    const int64_t size = tiled ? schedule_.largest_tile() : 1;
     const int64_t extent = static_extent(*axes_.at(name)).value_or(0) / size;
     const Expr at = tiled ? loop::floor_div(tile_base_, Expr(size)) : bindings.at(name);
     number = number * Expr(extent) + at;

@@ -34,6 +34,12 @@ int64_t Packing::reduce_count() const {
   return n;
 }
 
+int64_t NestSchedule::largest_tile() const {
+  int64_t rows = 1;
+  for (const TileSegment& s : tile_segments) rows = std::max(rows, s.size);
+  return rows;
+}
+
 std::string NestSchedule::to_string() const {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };

@@ -105,6 +105,8 @@ struct NestSchedule {
   std::string transposed_axis;            // the tile axis or empty
   std::map<std::string, Packing> packed;  // by buffer parameter
 
+  /// Rows of the largest tile.
+  int64_t largest_tile() const;
   /// One line for reports: "vectorize f 16x2, tile y1 8, pack a1".
   std::string to_string() const;
 };

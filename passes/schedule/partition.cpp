@@ -161,17 +161,21 @@ class Coalescing {
     for (const loop::Accumulator& acc : flat_.accumulators) {
       if (acc.combine == loop::Combine::general) return;
     }
-    std::vector<Axis>& axes = flat_.reduce_axes;
-    for (size_t inner = 0; inner < axes.size(); ++inner) {
-      for (size_t outer = 0; outer < axes.size(); ++outer) {
-        if (outer == inner || makes_window(axes[outer]) || !join(axes, outer, inner)) continue;
-        inner = static_cast<size_t>(-1);  // from the beginning
-        break;
-      }
+    while (join_two()) {
     }
   }
 
  private:
+  bool join_two() {
+    std::vector<Axis>& axes = flat_.reduce_axes;
+    for (size_t inner = 0; inner < axes.size(); ++inner) {
+      for (size_t outer = 0; outer < axes.size(); ++outer) {
+        if (outer != inner && !makes_window(axes[outer]) && join(axes, outer, inner)) return true;
+      }
+    }
+    return false;
+  }
+
   /// Whether steps of the axis read what neighbours of a result read: taps, which a tile may share.
   bool makes_window(const Axis& taps) const {
     return std::any_of(indices_.begin(), indices_.end(), [&](const Expr& index) {
