@@ -22,6 +22,7 @@
 #include "passes/lower/join_updates.h"
 #include "passes/lower/lower.h"
 #include "passes/lower/place_copies.h"
+#include "passes/lower/place_parts.h"
 #include "passes/lower/row_bands.h"
 #include "passes/plan/fit_bands.h"
 #include "passes/plan/fit_memory.h"
@@ -131,6 +132,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"row_bands", row_bands_pass},
       // Sums over a whole batch go image by image where the second cache holds no more.
       {"sum_slices", sum_slices},
+      // Concatenated tensors are computed where they are read together.
+      {"place_parts", place_parts},
       // Register tiles, vectors, packed constants.
       {"schedule", schedule},
       // Rows that an update leaves as they are.
