@@ -138,11 +138,12 @@ class Fusion {
     if (!in_arena(value)) return false;
     DefinitionCost price = cost(producer.definition);
     if (price.indirect > 0 && in_reduction) return false;
+    const std::set<size_t>& readers = list_.readers(value);
+    if (chooses(producer.definition) && (in_reduction || readers.size() > 1)) return false;
     if (price.total() == 0) return true;
     if (points(consumer, program_.symbols) > points(producer.definition, program_.symbols)) {
       return false;
     }
-    const std::set<size_t>& readers = list_.readers(value);
     if (readers.size() == 1) return true;
     // Otherwise it has to disappear from all of them.
     return is_shift(producer.definition) &&
@@ -151,6 +152,25 @@ class Fusion {
              return other != nullptr && points(*other, program_.symbols) <=
                                             points(producer.definition, program_.symbols);
            });
+  }
+
+  /// Whether conditions choose between tensors, as in a concatenation: a sum that reads it would
+  /// ask them for every term, and what is written once can be written part by part (place_parts.h).
+  bool chooses(const Definition& definition) const {
+    bool found = false;
+    loop::visit(definition.outputs[0].value, [&](const Expr& e) {
+      found = found || (e->kind == ExprKind::if_then_else && !reads_memory(e->args[0]) &&
+                        reads_tensor(e->args[1]) && reads_tensor(e->args[2]));
+    });
+    return found;
+  }
+
+  bool reads_tensor(const Expr& value) const {
+    bool found = false;
+    loop::visit(value, [&](const Expr& e) {
+      found = found || (e->kind == ExprKind::access && elements(program_, buffer_id(e->name)) > 1);
+    });
+    return found;
   }
 
   /// One operation on one tensor and values that many elements share: as cheap to do again in every
@@ -169,7 +189,7 @@ class Fusion {
 
   /// Whether every reader of a result will take in its definition.
   bool will_be_inlined(const Unit& unit) const {
-    if (!unit.is_map() || !unit.has_one_output()) return false;
+    if (!unit.is_map() || !unit.has_one_output() || chooses(unit.definition)) return false;
     const std::set<size_t>& readers = list_.readers(unit.outputs()[0]);
     return !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](size_t reader) {
       const Definition* definition = list_.original(reader);
