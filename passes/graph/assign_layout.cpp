@@ -103,6 +103,7 @@ class Layout {
       if (node.op == &ops::concat) return concat(node, *layout);
       if (node.op == &ops::pad) return pad(node, *layout);
       if (node.op == &ops::slice) return slice(node, *layout);
+      if (node.op == &ops::gather && takes_along_one(node)) return take(node, *layout);
       if (slides(*node.op) && keeps_numbers(node, *layout)) return window(node, *layout);
     }
     std::vector<ValueId> operands;
@@ -175,6 +176,40 @@ class Layout {
     attrs.limit = permuted(attrs.limit, order);
     attrs.stride = permuted(attrs.stride, order);
     return {b_.emit(ops::slice, {held(node.operands[0]).stored}, attrs), layout};
+  }
+
+  /// Whether a gather replaces one dimension by those places of it that a list of indices names, as
+  /// resizing does.
+  bool takes_along_one(const Node& node) const {
+    const GatherAttrs& attrs = node.attrs.as<GatherAttrs>();
+    const Shape& x = from_.type(node.operands[0]).tensor().shape;
+    if (from_.type(node.operands[1]).tensor().rank() != 1 || attrs.index_vector_dim != 1) {
+      return false;
+    }
+    if (attrs.start_index_map.size() != 1 || attrs.collapsed_slice_dims != attrs.start_index_map) {
+      return false;
+    }
+    return attrs.offset_dims == all_but(attrs.start_index_map[0], x.size()) &&
+           std::all_of(attrs.offset_dims.begin(), attrs.offset_dims.end(),
+                       [&](int64_t d) { return attrs.slice_sizes[size_t(d)] == x[size_t(d)]; });
+  }
+
+  static Ints all_but(int64_t axis, size_t rank) {
+    Ints result;
+    for (int64_t d = 0; d < int64_t(rank); ++d) {
+      if (d != axis) result.push_back(d);
+    }
+    return result;
+  }
+
+  Held take(const Node& node, const Ints& layout) {
+    GatherAttrs attrs = node.attrs.as<GatherAttrs>();
+    const int64_t axis = layout[size_t(attrs.start_index_map[0])];
+    attrs.start_index_map = attrs.collapsed_slice_dims = {axis};
+    attrs.offset_dims = all_but(axis, layout.size());
+    attrs.slice_sizes = permuted(attrs.slice_sizes, inverse(layout));
+    const ValueId stored = held(node.operands[0]).stored;
+    return {b_.emit(ops::gather, {stored, as_written(node.operands[1])}, attrs), layout};
   }
 
   /// Operators whose attributes are a window over every dimension of their operands.
