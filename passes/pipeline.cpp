@@ -31,6 +31,7 @@
 #include "passes/plan/rematerialize.h"
 #include "passes/plan/update_in_place.h"
 #include "passes/schedule/drop_unused.h"
+#include "passes/schedule/order_constants.h"
 #include "passes/schedule/order_state.h"
 #include "passes/schedule/parallelize.h"
 #include "passes/schedule/schedule.h"
@@ -134,6 +135,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"sum_slices", sum_slices},
       // Concatenated tensors are computed where they are read together.
       {"place_parts", place_parts},
+      // Constants of products with few results lie along their sums.
+      {"order_constants", order_constants},
       // Register tiles, vectors, packed constants.
       {"schedule", schedule},
       // Rows that an update leaves as they are.

@@ -27,6 +27,11 @@ int64_t floor_power(int64_t n) {
 
 }  // namespace
 
+/// Half of every vector or more.
+bool Chooser::leaves_lanes_empty(const NestSchedule& schedule) const {
+  return extent(schedule.vector_axis) * 2 <= vector_lanes();
+}
+
 bool Chooser::may_vectorize_reduction() const { return is_reduction_ && vectorizable_types(); }
 
 std::vector<std::string> Chooser::lane_axes() const {
@@ -260,14 +265,15 @@ namespace {
 
 Chooser::Plan best_plan(Chooser& chooser, bool may_repack) {
   Chooser::Plan best = chooser.plan(VectorMode::direct);
-  if (!chooser.may_vectorize_reduction() || !best.schedule.packed.empty()) return best;
+  if (!chooser.may_vectorize_reduction()) return best;
+  if (!best.schedule.packed.empty() && !chooser.leaves_lanes_empty(best.schedule)) return best;
   const auto consider = [&](Chooser::Plan plan) {
     if (plan.possible && plan.cycles < best.cycles) best = std::move(plan);
   };
   for (const std::string& axis : chooser.lane_axes()) {
     consider(chooser.plan(VectorMode::lanes, axis));
   }
-  if (may_repack) consider(chooser.plan(VectorMode::repack));
+  if (may_repack && best.schedule.packed.empty()) consider(chooser.plan(VectorMode::repack));
   return best;
 }
 

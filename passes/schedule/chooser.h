@@ -34,6 +34,7 @@ class Chooser {
   std::vector<std::string> lane_axes() const;
   /// A reduction of one vectorisable type.
   bool may_vectorize_reduction() const;
+  bool leaves_lanes_empty(const NestSchedule& schedule) const;
 
  private:
   struct Access {
