@@ -5,6 +5,7 @@
 
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
+#include "passes/schedule/choose.h"
 #include "passes/schedule/chooser.h"
 #include "passes/schedule/fetch_operands.h"
 
@@ -32,6 +33,11 @@ double held_bytes(int64_t size, int64_t way, int64_t pitch, int64_t width) {
 }
 
 }  // namespace
+
+bool holds_lines(int64_t places, int64_t pitch, const TargetInfo& target) {
+  return static_cast<double>(places * kLine) <=
+         held_bytes(target.l1_bytes, kWay1, std::abs(pitch), kLine);
+}
 
 /// The steps of the reduction along which an operand moves: how many, and the elements between two.
 Chooser::Rows Chooser::rows_of(const Access& a) const {

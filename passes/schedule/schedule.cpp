@@ -149,8 +149,6 @@ class Scheduling {
   }
 
   // ---- kernels that run before
-  // --------------------------------------------------------------------
-  // --------------------------------------------------------------------
 
   /// A new buffer that `definition` writes in a kernel of its own, over what the kernel reads.
   BufferId compute_before(Definition definition, const std::string& parameter, const Dims& shape,
@@ -222,7 +220,15 @@ class Scheduling {
     if (definition.reduce_axes.empty() || steps > kShort) return "";
     NestSchedule chosen = choose(definition, kernel, step);
     bool vectors = !chosen.vector_segments.empty() && chosen.vector_segments[0].lanes > 1;
-    if (!vectors || !chosen.packed.empty() || coefficient(flat, chosen.vector_axis) == 1) return "";
+    if (!vectors || coefficient(flat, chosen.vector_axis) == 1) return "";
+    // Beside constants in order, storing elements one by one is bearable unless their lines
+    // collide.
+    for (const auto& [param, packing] : chosen.packed) {
+      if (packing.at_run_time) return "";
+      const int64_t pitch = *coefficient(flat, chosen.vector_axis) *
+                            byte_size(loop::element_of(definition.accumulators[0].type.scalar));
+      if (holds_lines(chosen.vector_segments[0].width(), pitch, target_)) return "";
+    }
     return chosen.vector_axis;
   }
 
