@@ -67,7 +67,7 @@ def peer_sides(folder, model, library, options):
 
 
 def write_inputs(path, library):
-    """Seeded inputs, the same for every side."""
+    """Seeded inputs, the same for every side. Integers are 0 or 1: every table has such places."""
     import numpy as np
     rng = np.random.default_rng(1)
     with open(path, "wb") as stream:
@@ -76,7 +76,8 @@ def write_inputs(path, library):
                 count = tensor.bytes // 4
                 stream.write(rng.standard_normal(count, np.float32).tobytes())
             else:
-                stream.write(rng.integers(0, 2, tensor.bytes, np.uint8).tobytes())
+                kind = np.dtype(tensor.c_type.removesuffix("_t").replace("double", "float64"))
+                stream.write(rng.integers(0, 2, tensor.bytes // kind.itemsize, kind).tobytes())
 
 
 def largest_difference(expected_file, actual_file):
