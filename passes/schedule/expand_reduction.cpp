@@ -166,10 +166,10 @@ bool Expansion::guarded_with(const std::string& axis, const std::string& reduce_
   return false;
 }
 
-/// The reduction axes that a guard's part mentions.
+/// The axes of the reduction's loops that a guard's part mentions.
 std::vector<std::string> Expansion::reduce_axes_of(const Expr& part) const {
   std::vector<std::string> result;
-  for (const Axis& axis : definition_.reduce_axes) {
+  for (const Axis& axis : reduce_axes_) {
     if (mentions(part, axis.name)) result.push_back(axis.name);
   }
   return result;

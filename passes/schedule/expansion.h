@@ -52,7 +52,8 @@ class Expansion {
                          const Cell& cell) const;
 
   // A reduction in blocks
-  bool in_blocks() const { return !schedule_.block_axis.empty(); }
+  bool in_blocks() const { return !schedule_.block_axes.empty(); }
+  loop::Expr in_block(const Bindings& bindings, bool is_last) const;
   loop::Expr waiting(const Bindings& bindings, const Cell& cell) const;
   void take_up(const Bindings& bindings, std::vector<loop::Stmt>& body);
   void finish(const Bindings& bindings, std::vector<loop::Stmt>& body);

@@ -20,7 +20,7 @@ constexpr int64_t kLineBytes = 64;
 constexpr int64_t kFewRows = 2, kManyRows = 1024;
 
 bool chooses_panel(const NestSchedule& schedule, const Packing& packing, const std::string& axis) {
-  return axis == schedule.vector_axis || axis == schedule.block_axis ||
+  return axis == schedule.vector_axis || schedule.is_block_axis(axis) ||
          std::find(packing.outer.begin(), packing.outer.end(), axis) != packing.outer.end();
 }
 

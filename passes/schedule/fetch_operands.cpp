@@ -44,7 +44,7 @@ const Axis* innermost_loop(const Definition& definition, const NestSchedule& sch
   const Axis* innermost = nullptr;
   for (const std::string& name : order) {
     for (const Axis& axis : definition.reduce_axes) {
-      const bool loops = !schedule.unrolled.count(name) && name != schedule.block_axis;
+      const bool loops = !schedule.unrolled.count(name) && !schedule.is_block_axis(name);
       if (axis.name == name && loops && static_extent(axis) != 1) innermost = &axis;
     }
   }
@@ -90,7 +90,7 @@ class FetchChooser {
 
   bool applies() const {
     const bool plain = schedule_.lane_axis.empty() && schedule_.jam_axis.empty() &&
-                       schedule_.transposed_axis.empty() && schedule_.block_axis.empty();
+                       schedule_.transposed_axis.empty() && schedule_.block_axes.empty();
     for (const Axis& axis : definition_.reduce_axes) {
       if (!static_extent(axis)) return false;
     }

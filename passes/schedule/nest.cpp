@@ -40,6 +40,10 @@ int64_t NestSchedule::largest_tile() const {
   return rows;
 }
 
+bool NestSchedule::is_block_axis(const std::string& axis) const {
+  return std::find(block_axes.begin(), block_axes.end(), axis) != block_axes.end();
+}
+
 std::string NestSchedule::to_string() const {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
@@ -53,7 +57,7 @@ std::string NestSchedule::to_string() const {
   if (tile > 0) add(fmt::format("tile {} {}", tile_axis, tile));
   if (!outer_jam_axis.empty()) add("jam " + outer_jam_axis);
   if (!jam_axis.empty()) add("jam " + jam_axis);
-  if (!block_axis.empty()) add(fmt::format("{} of {}", block_axis, blocks));
+  for (const std::string& axis : block_axes) add(fmt::format("{} of {} blocks", axis, blocks));
   for (const std::string& axis : unrolled) add("unroll " + axis);
   if (!lane_axis.empty()) {
     add(fmt::format("lanes {} {}x{}", lane_axis, lanes, chains));
@@ -90,7 +94,10 @@ Expansion::Expansion(const Definition& definition, const Kernel& kernel,
     }
   }
   if (schedule.reduce_order.empty()) reduce_axes_ = definition.reduce_axes;
-  std::erase_if(reduce_axes_, [&](const Axis& axis) { return axis.name == schedule.block_axis; });
+  for (const Axis& axis : definition.reduce_axes) {
+    if (schedule.is_block_axis(axis.name)) axes_[axis.name] = &axis;
+  }
+  std::erase_if(reduce_axes_, [&](const Axis& axis) { return schedule.is_block_axis(axis.name); });
 }
 
 std::string Expansion::fresh(const std::string& base) {
@@ -108,8 +115,7 @@ Stmt Expansion::axis_loops(size_t depth, const Bindings& bindings) {
   std::string variable = fresh(name);
   Bindings inner = bindings;
   inner[name] = loop::var(variable);
-  const Expr extent =
-      name == schedule_.block_axis ? Expr(schedule_.blocks) : axes_.at(name)->extent;
+  const Expr extent = axes_.at(name)->extent;
   return loop::for_loop(variable, Expr(0), extent, axis_loops(depth + 1, inner));
 }
 
@@ -251,17 +257,31 @@ Expr Expansion::first_value(const Accumulator& acc, const Bindings& bindings,
 
 // ---- a reduction in blocks ----------------------------------------------------------------------
 
+/// Whether this is the first or the last block of all.
+Expr Expansion::in_block(const Bindings& bindings, bool is_last) const {
+  Expr condition;
+  for (const std::string& axis : schedule_.block_axes) {
+    const Expr at = Expr(is_last ? *static_extent(*axes_.at(axis)) - 1 : 0);
+    const Expr part = loop::binary(loop::Op::eq, bindings.at(axis), at);
+    condition = condition ? (condition && part) : part;
+  }
+  return condition;
+}
+
 /// Where a cell's running total waits between two blocks.
 Expr Expansion::waiting(const Bindings& bindings, const Cell& cell) const {
   Expr row = Expr(0);
   int64_t rows = 1;
-  for (size_t i = 2; i < schedule_.order.size(); ++i) {
-    const std::string& name = schedule_.order[i];
+  for (const std::string& name : schedule_.order) {
+    if (name == schedule_.vector_axis || schedule_.is_block_axis(name)) continue;
     const int64_t extent = *static_extent(*axes_.at(name));
     const bool tiled = name == schedule_.tile_axis;
-    row = row * Expr(extent) + (tiled ? tile_base_ + Expr(cell.m) : bindings.at(name));
+    const Expr at = tiled ? tile_base_ + Expr(cell.m / schedule_.jam) : bindings.at(name);
+    row = row * Expr(extent) + at;
     rows *= extent;
   }
+  row = row * Expr(schedule_.jam) + Expr(cell.m % schedule_.jam);
+  rows *= schedule_.jam;
   const int64_t width = segment_->width();
   return Expr(segment_->begin * rows) + (block_ * Expr(rows) + row) * Expr(width) +
          Expr(cell.n * lanes());
@@ -282,8 +302,8 @@ void Expansion::take_up(const Bindings& bindings, std::vector<Stmt>& body) {
                                   loop::load(type, schedule_.totals, waiting(bindings, cell))));
     }
   }
-  const Expr is_first = loop::binary(loop::Op::eq, bindings.at(schedule_.block_axis), Expr(0));
-  body.push_back(loop::if_branch(is_first, loop::block(first), loop::block(later)));
+  body.push_back(
+      loop::if_branch(in_block(bindings, false), loop::block(first), loop::block(later)));
 }
 
 void Expansion::finish(const Bindings& bindings, std::vector<Stmt>& body) {
@@ -296,9 +316,8 @@ void Expansion::finish(const Bindings& bindings, std::vector<Stmt>& body) {
                                     accumulator(definition_.accumulators[0].name, cell)));
     }
   }
-  const Expr is_last =
-      loop::binary(loop::Op::eq, bindings.at(schedule_.block_axis), Expr(schedule_.blocks - 1));
-  body.push_back(loop::if_branch(is_last, loop::block(last), loop::block(earlier)));
+  body.push_back(
+      loop::if_branch(in_block(bindings, true), loop::block(last), loop::block(earlier)));
 }
 
 // ---- the epilogue -------------------------------------------------------------------------------

@@ -93,13 +93,14 @@ struct NestSchedule {
   // The rows of a tile leave its registers first and end in a loop: an epilogue that needs
   // registers of its own.
   bool rolled_epilogue = false;
-  // A reduction axis whose loop stands right inside the vector axis' (it is in `order`): the tiles
-  // all take its step before the next one begins, and their running totals wait in a buffer that
-  // holds the vector axis' blocks one after another.
-  std::string block_axis;  // may be empty
-  int64_t blocks = 1;      // its extent
-  std::string totals;      // the buffer's parameter
-  std::string fetched;     // a packed constant whose next panel is fetched ahead; may be empty
+  // Reduction axes whose loops stand right inside the vector axis' (they are in `order`): the tiles
+  // all take a step of them before the next one begins, and their running totals wait in a buffer
+  // that holds the vector axis' blocks one after another.
+  std::vector<std::string> block_axes;  // may be empty
+  int64_t blocks = 1;                   // the product of their extents
+  std::string totals;                   // the buffer's parameter
+  bool is_block_axis(const std::string& axis) const;
+  std::string fetched;  // a packed constant whose next panel is fetched ahead; may be empty
   std::vector<Fetch> fetches;
   // What is contiguous along the tile axis, not along the vector axis, is turned in registers.
   std::string transposed_axis;            // the tile axis or empty

@@ -140,7 +140,7 @@ bool order_blocks(NestSchedule& schedule, const ReductionBlocks& cut, const std:
   const bool packs = only_packing(schedule) != nullptr;
   if (!packs || !has_plain_tiles(schedule) || schedule.unrolled.count(cut.axis)) return false;
   schedule.order.insert(schedule.order.begin() + 1, cut.axis);
-  schedule.block_axis = cut.axis;
+  schedule.block_axes = {cut.axis};
   schedule.blocks = cut.blocks;
   schedule.totals = totals;
   return true;

@@ -16,6 +16,7 @@
 #include "passes/schedule/fetch_operands.h"
 #include "passes/schedule/follow_reads.h"
 #include "passes/schedule/join_loops.h"
+#include "passes/schedule/operand_blocks.h"
 #include "passes/schedule/panel.h"
 #include "passes/schedule/partition.h"
 #include "passes/schedule/reduction_blocks.h"
@@ -310,6 +311,13 @@ class Scheduling {
           add_panel(totals, scalar, {Dim(cut->totals)}, kernel, step);
           return expand_nest(cut->definition, in_blocks, kernel, step, alone);
         }
+      }
+      const auto choose_block = [&](const Definition& d) { return choose(d, kernel, step); };
+      if (auto cut = cut_operands(definition, kernel, chosen, target_, choose_block)) {
+        cut->schedule.totals = fresh_parameter(kernel, "sum");
+        const loop::Scalar scalar = definition.accumulators[0].type.scalar;
+        add_panel(cut->schedule.totals, scalar, {Dim(cut->totals)}, kernel, step);
+        return expand_nest(cut->definition, cut->schedule, kernel, step, alone);
       }
     }
     pack_in_panels(chosen, definition);

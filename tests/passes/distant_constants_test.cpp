@@ -130,6 +130,77 @@ INSTANTIATE_TEST_SUITE_P(Products, AcrossTheSum, testing::ValuesIn(kProducts),
                                               info.param.columns);
                          });
 
+// Gradients of kernels, whose operands both lie far away: totals wait while parts of them are near.
+struct Gradient {
+  int64_t batch, rows, columns, channels, features, height, width, stride;
+  bool in_blocks;
+};
+
+const Gradient kGradients[] = {
+    {4, 24, 24, 8, 16, 3, 3, 2, true},
+    {2, 15, 16, 8, 24, 3, 3, 2, true},
+    {3, 24, 24, 32, 32, 1, 1, 1, true},
+    {3, 18, 16, 8, 16, 3, 3, 1, true},
+    {5, 24, 16, 8, 18, 3, 3, 2, true},
+    {8, 49, 16, 1, 32, 5, 5, 2, true},
+    // Guards that a tile's borders decide.
+    {8, 49, 10, 1, 64, 10, 4, 2, false},
+    {1, 6, 6, 8, 8, 3, 3, 1, false},
+    {0, 16, 16, 16, 32, 3, 3, 2, false},
+};
+
+class GradientsOfKernels : public testing::TestWithParam<Gradient> {};
+
+TEST_P(GradientsOfKernels, SumInBlocks) {
+  const Gradient& g = GetParam();
+  const auto low = [](int64_t taps) { return (taps - 1) / 2; };
+  const auto out = [&](int64_t in) { return (in - 1) / g.stride + 1; };
+  const auto high = [&](int64_t in, int64_t taps) {
+    return (out(in) - 1) * g.stride + taps - in - low(taps);
+  };
+  const auto module_in = [&](const std::string& type) {
+    return parse_module(fmt::format(
+        R"(
+func @main(%x: {0}[{1},{2},{3},{4}], %dy: {0}[{1},{5},{6},{7}], %w: {0}[{4},{8},{9},{7}]) -> {0}[{4},{8},{9},{7}] {{
+  %dw = conv %x, %dy {{input_batch=3, input_feature=0, input_spatial=[1,2], kernel_output=3, kernel_input=0, kernel_spatial=[1,2], output_batch=0, output_feature=3, output_spatial=[1,2], strides=[1,1], pad_low=[{10},{11}], pad_high=[{12},{13}], input_dilation=[1,1], kernel_dilation=[{14},{14}]}}
+  %z = sub %w, %dw
+  return %z
+}})",
+        type, g.batch, g.rows, g.columns, g.channels, out(g.rows), out(g.columns), g.features,
+        g.height, g.width, low(g.height), low(g.width), high(g.rows, g.height),
+        high(g.columns, g.width), g.stride));
+  };
+  const Module doubles = module_in("f64");
+  const std::vector<Literal> inputs = random_inputs(doubles);
+  const Literal expected = evaluate_main(doubles, inputs).front();
+  for (const char* name : {"x86-64-v3", "x86-64-v4", "cortex-a76"}) {
+    TargetInfo target = *find_target(name);
+    target.l1_bytes = 16 << 10;
+    target.l2_bytes = 160 << 10;
+    PipelineOptions options;
+    options.round_trip = true;
+    const PipelineResult result = run_pipeline(doubles, target, options);
+    const std::string text = loop::print(result.program);
+    if (target.name == "x86-64-v3") {
+      EXPECT_EQ(text.find("_block in 0 ..") != std::string::npos, g.in_blocks);
+    }
+    EXPECT_LT(error_of(loop::interpret(result.program, "run", inputs).front(), expected), 1e-12)
+        << name;
+  }
+  TargetInfo native = resolve_target("native");
+  native.l1_bytes = 8 << 10;
+  native.l2_bytes = 80 << 10;
+  expect_close_and_equal(compiled_case(module_in("f32"), "gradient", native, {}), 5e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(Convolutions, GradientsOfKernels, testing::ValuesIn(kGradients),
+                         [](const auto& info) {
+                           const Gradient& g = info.param;
+                           return fmt::format("n{}_{}x{}_c{}_f{}_k{}x{}_s{}", g.batch, g.rows,
+                                              g.columns, g.channels, g.features, g.height, g.width,
+                                              g.stride);
+                         });
+
 TEST(NearConstants, StayAsTheyAre) {
   const Module module = module_of(kConvs[0], "f32");
   const std::string text = loop::print(run_pipeline(module, *find_target("x86-64-v4"), {}).program);
