@@ -227,6 +227,8 @@ void Chooser::choose_sizes() {
                                       : std::clamp<int64_t>(kBody / body, 1, 4);
   }
   schedule_.chains = free_chains(best_tile * schedule_.jam * best_vectors);
+  const int64_t held = best_tile * best_vectors + best_vectors + best_tile;
+  schedule_.border_loops = lanes_ > 1 && window_taps_ == 1 && held > registers();
   schedule_.rolled_epilogue = needs_rolled_epilogue();
 }
 

@@ -43,6 +43,10 @@ Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindi
   }
   bool border =
       tile_segment_ && tile_segment_->border && guarded_with(schedule_.tile_axis, axis.name);
+  const bool innermost = depth + 1 == reduce_axes_.size();
+  if (border && innermost && schedule_.border_loops && !schedule_.unrolled.count(axis.name)) {
+    return border_loops(depth, axis, bindings, reduce);
+  }
   if (border || schedule_.unrolled.count(axis.name)) {
     int64_t window = tap_step(depth, axis);
     if (window > 0) return window_updates(axis, window, bindings, reduce);
@@ -56,7 +60,6 @@ Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindi
   }
   Expr begin = Expr(0), end = axis.extent;
   clip(axis, bindings, begin, end);
-  bool innermost = depth + 1 == reduce_axes_.size();
   int64_t step = innermost ? unroll_of(axis, begin, end) : 1;
   std::string variable = fresh(axis.name);
   if (step == 1) {
@@ -88,9 +91,25 @@ std::string Expansion::jam_guarded_with(const std::string& reduce_axis) const {
 /// A loop where every guard with the jammed axis holds, its other elements one by one.
 Stmt Expansion::jam_loops(size_t depth, const Axis& axis, const std::string& jam,
                           const Bindings& bindings, const Bindings& reduce) {
+  const auto holds = [&](int64_t at) { return jam_guards_hold(jam, axis.name, at); };
+  return loop_inside(depth, axis, holds, jam, bindings, reduce);
+}
+
+/// The same for the guards of a border tile.
+Stmt Expansion::border_loops(size_t depth, const Axis& axis, const Bindings& bindings,
+                             const Bindings& reduce) {
+  const auto holds = [&](int64_t at) { return border_guards_hold(axis.name, at); };
+  return loop_inside(depth, axis, holds, schedule_.tile_axis, bindings, reduce);
+}
+
+/// A loop over the elements for which `holds`, the guards with axis `tiled`, is true, the others
+/// one by one.
+Stmt Expansion::loop_inside(size_t depth, const Axis& axis,
+                            const std::function<bool(int64_t)>& holds, const std::string& tiled,
+                            const Bindings& bindings, const Bindings& reduce) {
   int64_t extent = *static_extent(axis), low = 0, high = extent;
-  while (low < extent && !jam_guards_hold(jam, axis.name, low)) ++low;
-  while (high > low && !jam_guards_hold(jam, axis.name, high - 1)) --high;
+  while (low < extent && !holds(low)) ++low;
+  while (high > low && !holds(high - 1)) --high;
   std::vector<Stmt> parts;
   Bindings inner = reduce;
   const auto add_single = [&](int64_t i) {
@@ -101,13 +120,30 @@ Stmt Expansion::jam_loops(size_t depth, const Axis& axis, const std::string& jam
   if (high > low) {
     std::string variable = fresh(axis.name);
     inner[axis.name] = loop::var(variable);
-    inside_jam_.insert(jam);
+    inside_.insert(tiled);
     Stmt body = reduce_loops(depth + 1, bindings, inner);
-    inside_jam_.erase(jam);
+    inside_.erase(tiled);
     parts.push_back(loop::for_loop(variable, Expr(low), Expr(high - low), body));
   }
   for (int64_t i = high; i < extent; ++i) add_single(i);
   return loop::block(parts);
+}
+
+/// For every row of the tile.
+bool Expansion::border_guards_hold(const std::string& reduce_axis, int64_t at) const {
+  for (const std::vector<Expr>& guard : guards_) {
+    for (const Expr& part : guard) {
+      if (!mentions(part, schedule_.tile_axis)) continue;
+      for (int64_t m = 0; m < tile_size(); ++m) {
+        const Expr place = loop::substitute(
+            part,
+            {{schedule_.tile_axis, loop::simplify(tile_base_ + Expr(m))}, {reduce_axis, Expr(at)}});
+        int64_t holds = 0;
+        if (!loop::as_constant(loop::simplify(place), holds) || holds == 0) return false;
+      }
+    }
+  }
+  return true;
 }
 
 bool Expansion::jam_guards_hold(const std::string& jam, const std::string& reduce_axis,
@@ -218,8 +254,8 @@ Expr Expansion::remaining_guard(size_t acc, const Bindings& at_place, bool& neve
   for (const Expr& part : guards_[acc]) {
     bool with_tile = tile_segment_ && mentions(part, schedule_.tile_axis);
     if (with_tile && !tile_segment_->border) continue;  // the segment is interior
-    const bool holds = std::any_of(inside_jam_.begin(), inside_jam_.end(),
-                                   [&](const std::string& jam) { return mentions(part, jam); });
+    const bool holds = std::any_of(inside_.begin(), inside_.end(),
+                                   [&](const std::string& axis) { return mentions(part, axis); });
     if (holds) continue;
     std::vector<std::string> axes = reduce_axes_of(part);
     if (axes.size() == 1 && clips(part, axes[0]) && !with_tile) continue;  // in the loop's bounds

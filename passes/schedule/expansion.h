@@ -1,6 +1,7 @@
 // The expansion of a definition under a NestSchedule, outermost loop first. Internal to nest.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -66,6 +67,12 @@ class Expansion {
   bool guarded_with(const std::string& axis, const std::string& reduce_axis) const;
   loop::Stmt jam_loops(size_t depth, const loop::Axis& axis, const std::string& jam,
                        const Bindings& bindings, const Bindings& reduce);
+  loop::Stmt border_loops(size_t depth, const loop::Axis& axis, const Bindings& bindings,
+                          const Bindings& reduce);
+  loop::Stmt loop_inside(size_t depth, const loop::Axis& axis,
+                         const std::function<bool(int64_t)>& holds, const std::string& tiled,
+                         const Bindings& bindings, const Bindings& reduce);
+  bool border_guards_hold(const std::string& reduce_axis, int64_t at) const;
   bool jam_guards_hold(const std::string& jam, const std::string& reduce_axis, int64_t at) const;
   std::string jam_guarded_with(const std::string& reduce_axis) const;
   std::vector<std::string> reduce_axes_of(const loop::Expr& part) const;
@@ -115,9 +122,9 @@ class Expansion {
   const VectorSegment* segment_ = nullptr;
   const TileSegment* tile_segment_ = nullptr;
   loop::Expr block_, vector_base_, tile_base_;
-  std::set<std::string> inside_jam_;  // jammed axes of which every guard holds
-  int64_t chain_ = 0;                 // that takes the step in hand of an unrolled reduction
-  int64_t copy_ = 0;                  // the step in hand of the unrolled loop's iteration
+  std::set<std::string> inside_;  // tiled axes of which every guard holds
+  int64_t chain_ = 0;             // that takes the step in hand of an unrolled reduction
+  int64_t copy_ = 0;              // the step in hand of the unrolled loop's iteration
   std::vector<std::string> registers_, tails_;
   std::vector<std::vector<loop::Expr>> totals_;  // per accumulator: cells, or rows of cells
 };

@@ -76,7 +76,10 @@ struct NestSchedule {
   std::string outer_jam_axis;      // a second one, the slower in the tile's rows; may be empty
   int64_t jam = 1;                 // elements of both together
   std::set<std::string> unrolled;  // reduction axes unrolled whole
-  int64_t reduce_unroll = 1;       // steps of the innermost reduction loop per iteration
+  // The innermost taps of a border tile that no guard takes from a row stay a loop, too: compilers
+  // keep what several unrolled ones read, and there are no registers for that.
+  bool border_loops = false;
+  int64_t reduce_unroll = 1;  // steps of the innermost reduction loop per iteration
   bool use_fma = false;
   std::vector<std::string> reduce_order;  // reduction axes, outermost first; empty: as defined
   // The lanes of each accumulator along a reduction axis (its loop is the innermost): element k
