@@ -24,6 +24,10 @@ constexpr int64_t kBody = 64;
 // The same where every one of them waits for a line of the second cache.
 constexpr int64_t kStreamBody = 128;
 
+// Registers that compilers ask for beside sums where each broadcast serves one product: the sum
+// goes on in the broadcast's register, and by the end of an unrolled body all have moved.
+constexpr int64_t kRotating = 5;
+
 }  // namespace
 
 /// Registers of the kind that holds this scalar type.
@@ -226,6 +230,8 @@ void Chooser::choose_sizes() {
     schedule_.reduce_unroll = streams ? std::clamp<int64_t>(kStreamBody / body, 1, 16)
                                       : std::clamp<int64_t>(kBody / body, 1, 4);
   }
+  const bool rotates = lanes_ > 1 && best_vectors == 1 && !loads_apart();
+  if (rotates && best_tile * schedule_.jam + kRotating > registers()) schedule_.reduce_unroll = 1;
   schedule_.chains = free_chains(best_tile * schedule_.jam * best_vectors);
   const int64_t held = best_tile * best_vectors + best_vectors + best_tile;
   schedule_.border_loops = lanes_ > 1 && window_taps_ == 1 && held > registers();
