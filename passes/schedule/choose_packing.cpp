@@ -69,11 +69,19 @@ int64_t Chooser::contiguous_run(const Access& a) const {
   return run;
 }
 
+/// Every element is read once per position: no element would be packed twice.
+bool Chooser::packs(const Access& a) const {
+  if (!a.packable || !mentions(a.flat, schedule_.vector_axis)) return false;
+  if (!schedule_.tile_axis.empty() && mentions(a.flat, schedule_.tile_axis)) return false;
+  return std::all_of(
+      definition_.reduce_axes.begin(), definition_.reduce_axes.end(),
+      [&](const Axis& axis) { return extent(axis.name) == 1 || mentions(a.flat, axis.name); });
+}
+
 void Chooser::choose_packing() {
   if (schedule_.vector_axis.empty()) return;
   for (const Access& a : accesses_) {
-    if (!a.packable || !mentions(a.flat, schedule_.vector_axis)) continue;
-    if (!schedule_.tile_axis.empty() && mentions(a.flat, schedule_.tile_axis)) continue;
+    if (!packs(a)) continue;
     // What is contiguous already is read where it lies, unless that is in many places.
     if (!a.constant && coefficient(a.flat, schedule_.vector_axis) == 1 && !has_far_rows(a)) {
       continue;
@@ -91,11 +99,7 @@ void Chooser::choose_packing() {
       packing.reduce_extents.push_back(extent(axis.name));
       packing.reversed.push_back(!a.constant && *coefficient(a.flat, axis.name) < 0);
     }
-    // Reading every element once per position means no repetition: all reduction axes count.
-    bool repeats = std::any_of(
-        definition_.reduce_axes.begin(), definition_.reduce_axes.end(),
-        [&](const Axis& axis) { return extent(axis.name) > 1 && !mentions(a.flat, axis.name); });
-    if (!repeats) schedule_.packed[a.buffer] = packing;
+    schedule_.packed[a.buffer] = packing;
   }
 }
 

@@ -2,6 +2,7 @@
 // the largest of arithmetic, loads and the latency of the accumulators; the cheapest tiling of the
 // whole iteration space, remainders included, wins.
 #include <algorithm>
+#include <bit>
 
 #include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
@@ -97,6 +98,21 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
   return std::max({units, memory, static_cast<double>(target_.fma_latency)}) + kSlack + issue;
 }
 
+/// Whether the last register of a row may reach beyond the axis' end: nothing is read there but
+/// constants that are packed with zeros. A narrower register takes as many instructions; but a row
+/// alone waits for constants that come from memory, and these are no longer than they must be.
+bool Chooser::may_spare_lanes() const {
+  const int64_t total = extent(schedule_.vector_axis), rest = total % lanes_;
+  if (!is_reduction_ || general_ || lanes_ == 1 || rest == 0) return false;
+  if (total < lanes_ && std::has_single_bit(static_cast<uint64_t>(rest))) return false;
+  const bool alone = schedule_.tile_axis.empty() && target_.l2_bytes > 0;
+  return std::all_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
+    if (!a.in_reduction || !mentions(a.flat, schedule_.vector_axis)) return true;
+    const int64_t bytes = static_bytes(*kernel_.find(a.buffer)).value_or(0);
+    return a.constant && packs(a) && !(alone && bytes > target_.l2_bytes);
+  });
+}
+
 std::vector<VectorSegment> Chooser::vector_segments(int64_t vectors) const {
   std::vector<VectorSegment> segments;
   int64_t total = extent(schedule_.vector_axis), at = 0;
@@ -106,6 +122,11 @@ std::vector<VectorSegment> Chooser::vector_segments(int64_t vectors) const {
     at += count * n * lanes;
   };
   add(total / (vectors * lanes_), vectors, lanes_);
+  if (at < total && may_spare_lanes()) {
+    add(1, (total - at + lanes_ - 1) / lanes_, lanes_);
+    segments.back().spare = static_cast<int32_t>(at - total);
+    return segments;
+  }
   add(1, (total - at) / lanes_, lanes_);
   for (int32_t lanes = lanes_ / 2; lanes >= 1; lanes /= 2) add((total - at) / lanes, 1, lanes);
   return segments;
@@ -205,7 +226,9 @@ void Chooser::choose_sizes() {
   int64_t max_vectors = schedule_.vector_axis.empty() ? 1 : multiplies_separately() ? 16 : 8;
   if (int64_t e = extent(schedule_.tile_axis); e > 0) max_tile = std::min(max_tile, e);
   if (!schedule_.vector_axis.empty()) {
-    max_vectors = std::clamp<int64_t>(extent(schedule_.vector_axis) / lanes_, 1, max_vectors);
+    const int64_t columns = extent(schedule_.vector_axis);
+    const int64_t fill = (columns + (may_spare_lanes() ? lanes_ - 1 : 0)) / lanes_;
+    max_vectors = std::clamp<int64_t>(fill, 1, max_vectors);
   }
   int64_t steps = 1;
   for (const std::string& axis : schedule_.unrolled) steps *= extent(axis);

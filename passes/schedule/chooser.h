@@ -74,6 +74,7 @@ class Chooser {
   std::vector<loop::Axis> in_memory_order(const Access& access) const;
   int64_t contiguous_run(const Access& access) const;
   void choose_addend();
+  bool packs(const Access& access) const;
   void choose_packing();
   struct Rows {
     double count = 1;
@@ -92,6 +93,7 @@ class Chooser {
   bool overlaps_windows() const;
   bool loads_apart() const;
   double step_cycles(int64_t tile, int64_t vectors, int64_t chains = 1) const;
+  bool may_spare_lanes() const;
   std::vector<VectorSegment> vector_segments(int64_t vectors) const;
   std::vector<VectorSegment> column_segments(int64_t columns) const;
   bool interior(int64_t u) const;

@@ -104,6 +104,12 @@ class Expansion {
   void combine_chains(std::vector<loop::Stmt>& body) const;
 
   // The epilogue
+  struct Part {
+    int32_t first = 0, lanes = 1;
+  };
+  std::vector<Part> stored_parts(int64_t n) const;
+  Vectorizer part_vectorizer(int64_t n, const Part& part,
+                             const std::function<loop::Expr(const std::string&)>& whole) const;
   void write_outputs(const Bindings& bindings, std::vector<loop::Stmt>& body);
   void write_rows_in_loop(const Bindings& bindings, std::vector<loop::Stmt>& body);
   void write_row(const Vectorizer& v, const Bindings& place, std::vector<loop::Stmt>& body);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "ir/graph/error.h"
 #include "ir/loop/visit.h"
@@ -42,6 +43,12 @@ int64_t NestSchedule::largest_tile() const {
 
 bool NestSchedule::is_block_axis(const std::string& axis) const {
   return std::find(block_axes.begin(), block_axes.end(), axis) != block_axes.end();
+}
+
+int64_t NestSchedule::columns() const {
+  int64_t columns = 0;
+  for (const VectorSegment& s : vector_segments) columns += s.count * s.width();
+  return columns;
 }
 
 std::string NestSchedule::to_string() const {
@@ -322,15 +329,53 @@ void Expansion::finish(const Bindings& bindings, std::vector<Stmt>& body) {
 
 // ---- the epilogue -------------------------------------------------------------------------------
 
+/// What is stored of register n of a row: all of it or, beside spare lanes, parts that are powers
+/// of two.
+std::vector<Expansion::Part> Expansion::stored_parts(int64_t n) const {
+  if (segment_ == nullptr || segment_->spare == 0 || n + 1 < vectors()) return {{0, lanes()}};
+  std::vector<Part> parts;
+  const int32_t used = lanes() - segment_->spare;
+  for (int32_t width = lanes(), at = 0; width > 0; width /= 2) {
+    if (at + width > used) continue;
+    parts.push_back({at, width});
+    at += width;
+  }
+  return parts;
+}
+
+/// The vectorizer of a part of register n, whose sum is `whole`.
+Vectorizer Expansion::part_vectorizer(int64_t n, const Part& part,
+                                      const std::function<Expr(const std::string&)>& whole) const {
+  Vectorizer v = vectorizer(n);
+  v.accumulator = whole;
+  if (part.lanes == lanes()) return v;
+  v.base = v.base + Expr(part.first);
+  v.lanes = part.lanes;
+  v.accumulator = [whole, part](const std::string& name) -> Expr {
+    const Expr value = whole(name);
+    if (!value) return value;
+    std::vector<int32_t> taken(static_cast<size_t>(part.lanes));
+    std::iota(taken.begin(), taken.end(), part.first);
+    return loop::shuffle({value}, taken);
+  };
+  return v;
+}
+
 void Expansion::write_outputs(const Bindings& bindings, std::vector<Stmt>& body) {
   if (schedule_.rolled_epilogue && rows() > 1) return write_rows_in_loop(bindings, body);
   bool whole_rows = schedule_.row_epilogue && vectors() > 1;
   for (int64_t m = 0; m < rows(); ++m) {
     for (int64_t n = 0; n < (whole_rows ? 1 : vectors()); ++n) {
+      if (!lanes_reduce()) {
+        for (const Part& part : stored_parts(n)) {
+          const auto sum = [&, m, n](const std::string& name) { return accumulator(name, {m, n}); };
+          write_row(part_vectorizer(n, part, sum), at(bindings, m), body);
+        }
+        continue;
+      }
       Vectorizer v = vectorizer(n);
       if (whole_rows) v.lanes = static_cast<int32_t>(vectors());
       v.accumulator = [&, m, n](const std::string& name) -> Expr {
-        if (!lanes_reduce()) return accumulator(name, {m, n});
         for (size_t i = 0; i < registers_.size(); ++i) {
           if (definition_.accumulators[i].name != name) continue;
           return totals_[i][static_cast<size_t>(whole_rows ? m : m * vectors() + n)];
@@ -357,8 +402,7 @@ void Expansion::write_rows_in_loop(const Bindings& bindings, std::vector<Stmt>& 
   for (int64_t n = 0; n < vectors(); ++n) {
     const std::string variable = fresh("row");
     const Expr m = loop::var(variable);
-    Vectorizer v = vectorizer(n);
-    v.accumulator = [&, n](const std::string& name) -> Expr {
+    const auto sum = [&, n](const std::string& name) -> Expr {
       for (size_t i = 0; i < sums.size(); ++i) {
         const Accumulator& acc = definition_.accumulators[i];
         if (acc.name != name) continue;
@@ -369,7 +413,7 @@ void Expansion::write_rows_in_loop(const Bindings& bindings, std::vector<Stmt>& 
     Bindings place = bindings;
     place[schedule_.tile_axis] = tile_base_ + m;
     std::vector<Stmt> row;
-    write_row(v, place, row);
+    for (const Part& part : stored_parts(n)) write_row(part_vectorizer(n, part, sum), place, row);
     body.push_back(loop::for_loop(variable, Expr(0), Expr(rows()), loop::block(row)));
   }
 }

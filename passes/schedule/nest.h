@@ -22,6 +22,9 @@ struct VectorSegment {
   int64_t count = 1;
   int64_t vectors = 1;
   int32_t lanes = 1;
+  // Lanes of the last register beyond the axis' end: packed constants hold zeros there, and nothing
+  // is stored. Of a single block only.
+  int32_t spare = 0;
   int64_t width() const { return vectors * lanes; }
 };
 
@@ -111,6 +114,8 @@ struct NestSchedule {
 
   /// Rows of the largest tile.
   int64_t largest_tile() const;
+  /// Elements of the vector axis' registers, spare lanes included.
+  int64_t columns() const;
   /// One line for reports: "vectorize f 16x2, tile y1 8, pack a1".
   std::string to_string() const;
 };

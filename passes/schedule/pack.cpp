@@ -52,11 +52,7 @@ void for_each(const std::vector<int64_t>& extents, const std::vector<int64_t>& s
 
 int64_t packed_count(const NestSchedule& schedule, const std::string& name) {
   const Packing& packing = schedule.packed.at(name);
-  int64_t width = 0;
-  for (const VectorSegment& segment : schedule.vector_segments) {
-    width += segment.count * segment.width();
-  }
-  return packing.outer_count() * packing.reduce_count() * width;
+  return packing.outer_count() * packing.reduce_count() * schedule.columns();
 }
 
 namespace {
@@ -192,8 +188,9 @@ Literal pack(const loop::Definition& definition, const loop::Kernel& kernel,
         for_each(packing.reduce_extents, reduce_strides, first, [&](int64_t at) {
           for (int64_t j = 0; j < segment.width(); ++j) {
             const int64_t from = (at + j * stride) * static_cast<int64_t>(size);
-            if (from < 0 || from >= static_cast<int64_t>(source.size())) {
-              packed.resize(packed.size() + size);  // the definition's conditions never read it
+            const bool outside = from < 0 || from >= static_cast<int64_t>(source.size());
+            if (outside || j >= segment.width() - segment.spare) {
+              packed.resize(packed.size() + size);  // no result has any of it
               continue;
             }
             packed.insert(packed.end(), source.begin() + from,

@@ -114,7 +114,8 @@ std::optional<ReductionBlocks> cut_reduction(const Definition& definition,
     width = std::max(width, segment.width());
   }
   for (const Axis& axis : definition.axes) {
-    totals *= static_extent(axis).value_or(kMostTotalBytes);
+    const bool columns = axis.name == schedule.vector_axis;
+    totals *= columns ? schedule.columns() : static_extent(axis).value_or(kMostTotalBytes);
     if (totals > kMostTotalBytes) return std::nullopt;
   }
   const int64_t bytes = byte_size(loop::element_of(definition.accumulators[0].type.scalar));
