@@ -99,6 +99,7 @@ class Chooser {
   bool interior(int64_t u) const;
   std::vector<TileSegment> tile_segments(int64_t size) const;
   std::vector<TileSegment> symbolic_tiles(int64_t size) const;
+  double waiting_cycles(int64_t tile, int64_t vectors) const;
   double total_cycles(int64_t size, int64_t vectors) const;
   bool streams_constant() const;
   void choose_sizes();
