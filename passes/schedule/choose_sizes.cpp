@@ -188,14 +188,14 @@ std::vector<TileSegment> Chooser::symbolic_tiles(int64_t size) const {
 /// as if some sums fell behind and ended alone. Without such sums every late operand delays all.
 /// Of equal ones the tile with fewer vectors is better: gcc keeps a bias for each in a register,
 /// and loads operands again for want of it. Measured on Zen 3. A window's taps, in an order of
-/// their own, lose less; with stride 1 nothing.
+/// their own, lose less; with stride 1 nothing, and neither does a tile whose epilogue calls math.
 double Chooser::waiting_cycles(int64_t tile, int64_t vectors) const {
   constexpr double kEach = 10, kMost = 24, kMostOfWindow = 8, kLate = 0.1;
   constexpr double kHeld = 0.01;
   const bool fused = target_.has_fma && target_.prefers_fma;
   const bool in_window = window_taps_ > 1;
   if (lanes_ == 1 || !fused || target_.vector_registers > 16) return 0;
-  if (in_window && window_step_ == 1) return 0;
+  if ((in_window && window_step_ == 1) || schedule_.rolled_epilogue) return 0;
   const int64_t sums = std::max<int64_t>(static_cast<int64_t>(definition_.accumulators.size()), 1);
   const int64_t registers = tile * vectors * schedule_.jam * sums;
   const int64_t beyond = registers - int64_t{target_.fma_latency} * target_.fma_units;
@@ -241,6 +241,7 @@ void Chooser::choose_sizes() {
     }
     return;
   }
+  schedule_.rolled_epilogue = needs_rolled_epilogue();
   double best = 2e30;
   int64_t best_tile = 1, best_vectors = 1;
   int64_t max_tile = schedule_.tile_axis.empty() ? 1 : 16;
@@ -279,7 +280,6 @@ void Chooser::choose_sizes() {
   schedule_.chains = free_chains(best_tile * schedule_.jam * best_vectors);
   const int64_t held = best_tile * best_vectors + best_vectors + best_tile;
   schedule_.border_loops = lanes_ > 1 && window_taps_ == 1 && held > registers();
-  schedule_.rolled_epilogue = needs_rolled_epilogue();
 }
 
 /// A math function in the epilogue of a vector tile has more constants than there are registers
