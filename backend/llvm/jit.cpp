@@ -5,10 +5,12 @@
 #include <llvm/ExecutionEngine/RuntimeDyld.h>
 #include <llvm/ExecutionEngine/SectionMemoryManager.h>
 #include <llvm/Object/ObjectFile.h>
+#include <llvm/Support/Memory.h>
 
 #include <cstring>
 
 #include "backend/library/abi.h"
+#include "backend/llvm/address_area.h"
 #include "ir/graph/error.h"
 
 namespace backcast {
@@ -118,6 +120,32 @@ int32_t call_entry(const EntryAbi& abi, void* code, void* state, const void* in,
   return reinterpret_cast<Function>(code)(state, in, out, arena, arena_bytes, nullptr);
 }
 
+/// Gives the sections of an object places in one area; what does not fit comes from the system.
+class AreaMapper : public llvm::SectionMemoryManager::MemoryMapper {
+ public:
+  explicit AreaMapper(size_t bytes) : area_(bytes) {}
+
+  llvm::sys::MemoryBlock allocateMappedMemory(llvm::SectionMemoryManager::AllocationPurpose,
+                                              size_t bytes,
+                                              const llvm::sys::MemoryBlock* near_block,
+                                              unsigned flags, std::error_code& error) override {
+    std::byte* place = area_.take(bytes);
+    if (place != nullptr) return llvm::sys::MemoryBlock(place, whole_pages(bytes));
+    return llvm::sys::Memory::allocateMappedMemory(bytes, near_block, flags, error);
+  }
+  std::error_code protectMappedMemory(const llvm::sys::MemoryBlock& block,
+                                      unsigned flags) override {
+    return llvm::sys::Memory::protectMappedMemory(block, flags);
+  }
+  std::error_code releaseMappedMemory(llvm::sys::MemoryBlock& block) override {
+    if (area_.holds(block.base())) return {};  // released as a whole
+    return llvm::sys::Memory::releaseMappedMemory(block);
+  }
+
+ private:
+  AddressArea area_;
+};
+
 uint64_t word_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
 
 }  // namespace
@@ -127,7 +155,8 @@ struct CompiledProgram::Impl {
   std::map<std::string, Entry> entries;
   int64_t stack_bytes = 0;
   std::map<std::string, void*> symbols;
-  llvm::SectionMemoryManager memory;
+  std::unique_ptr<AreaMapper> mapper;  // outlives the sections in it
+  std::unique_ptr<llvm::SectionMemoryManager> memory;
 };
 
 CompiledProgram::CompiledProgram(const loop::Program& program, const TargetInfo& target,
@@ -140,7 +169,10 @@ CompiledProgram::CompiledProgram(const loop::Program& program, const TargetInfo&
       llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(object.bytes, "program"));
   BC_CHECK(static_cast<bool>(file), "object: {}", llvm::toString(file.takeError()));
   Resolver resolver;
-  llvm::RuntimeDyld loader(impl_->memory, resolver);
+  // The sections take no more than the object does, but for a page and an alignment of each.
+  impl_->mapper = std::make_unique<AreaMapper>(object.bytes.size() + (size_t{1} << 20));
+  impl_->memory = std::make_unique<llvm::SectionMemoryManager>(impl_->mapper.get());
+  llvm::RuntimeDyld loader(*impl_->memory, resolver);
   const std::unique_ptr<llvm::RuntimeDyld::LoadedObjectInfo> info = loader.loadObject(**file);
   BC_CHECK(info != nullptr && !loader.hasError(), "loading code: {}",
            loader.getErrorString().str());
