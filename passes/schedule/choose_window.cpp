@@ -49,10 +49,13 @@ int64_t Chooser::fewest_vectors() const {
 bool Chooser::may_share_window(const Axis& taps) const {
   constexpr int64_t kLongest = 8;
   if (extent(taps.name) > kLongest || definition_.reduce_axes.size() < 2) return false;
+  const auto [known, fresh] = shared_windows_.try_emplace({schedule_.tile_axis, taps.name}, false);
+  if (!fresh) return known->second;
   for (const Expr& part : conditions_) {
     if (mentions(part, taps.name) && !mentions(part, schedule_.tile_axis)) return false;
   }
-  return window_step(definition_, kernel_, schedule_.tile_axis, taps) > 0;
+  known->second = window_step(definition_, kernel_, schedule_.tile_axis, taps) > 0;
+  return known->second;
 }
 
 // What the model does not see: borders are cheaper in this form; and a broadcast that serves

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -135,6 +136,8 @@ class Chooser {
   // Of the window along the tile whose taps are unrolled innermost: their number, and how many of
   // them neighbours are apart.
   int64_t window_taps_ = 1, window_step_ = 1;
+  // What may_share_window found, by the tile's axis and the taps': every candidate size asks.
+  mutable std::map<std::pair<std::string, std::string>, bool> shared_windows_;
 };
 
 }  // namespace backcast
