@@ -31,12 +31,21 @@ Expr Vectorizer::read(const Expr& flat, const std::string& buffer, loop::Type ty
   return loop::load(type.with_lanes(lanes), buffer, index(flat));
 }
 
+bool Vectorizer::depends_on_sum(const Expr& e) const {
+  bool found = false;
+  loop::visit(e, [&](const Expr& part) {
+    found = found || (part->kind == ExprKind::var && static_cast<bool>(accumulator(part->name)));
+  });
+  return found;
+}
+
 Expr Vectorizer::read_indirect(const Expr& flat, const std::string& buffer, loop::Type type,
                                const Bindings& place) const {
   // Running an index binds the axis as well: what comes back is final.
   Vectorizer first_lane = *this;
   first_lane.lanes = 1;
   std::optional<int64_t> step = axis.empty() ? 0 : coefficient(flat, axis);
+  if (depends_on_sum(flat)) step.reset();  // each lane has its own
   if (lanes == 1 || (step && *step == 0)) {
     return loop::load(type, buffer, first_lane.run(flat, place));
   }
@@ -71,7 +80,8 @@ Expr Vectorizer::run(const Expr& e, const Bindings& place) const {
       const loop::BufferParam* param = kernel->find(node.name);
       BC_CHECK(param, "no buffer {}", node.name);
       Expr flat = loop::flat_index(param->shape, node.args);
-      if (reads_memory(flat)) return read_indirect(flat, node.name, node.type, place);
+      if (reads_memory(flat) || depends_on_sum(flat))
+        return read_indirect(flat, node.name, node.type, place);
       if (turned_load) {
         if (Expr turned = turned_load(node.name, node.type, flat)) return turned;
       }

@@ -38,10 +38,11 @@ struct Vectorizer {
 
  private:
   loop::Expr read(const loop::Expr& flat, const std::string& buffer, loop::Type type) const;
-  /// A read whose index is itself read from memory.
+  /// A read whose index is itself read from memory, or is what a reduction found.
   loop::Expr read_indirect(const loop::Expr& flat, const std::string& buffer, loop::Type type,
                            const Bindings& place) const;
   loop::Expr index(const loop::Expr& flat) const;
+  bool depends_on_sum(const loop::Expr& e) const;
 };
 
 /// Names for loaded values, one per distinct load, as `let` statements in front of their use.
