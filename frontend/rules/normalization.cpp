@@ -38,7 +38,8 @@ void keep_statistic(NodeContext& n, size_t i, ValueId now) {
 }
 
 /// With the batch's mean and variance (of the population); outputs 1 and 2 are the new running
-/// statistics, old * momentum + batch * (1 - momentum).
+/// statistics, old * momentum + batch * (1 - momentum), and before opset 14 outputs 3 and 4 the
+/// batch's.
 void batch_normalization_in_training(NodeContext& n, ElementType compute) {
   const ValueId x = n.e.cast(n.input(0), compute);
   Ints axes = counting(n.rank(0));
@@ -69,6 +70,7 @@ void batch_normalization_in_training(NodeContext& n, ElementType compute) {
     const bool wanted = keeps || n.wants(1 + k);
     const ValueId now = wanted ? running(3 + k, batch[k]) : ValueId();
     if (n.wants(1 + k)) n.set(1 + k, now);
+    if (n.wants(3 + k)) n.set(3 + k, n.e.cast(batch[k], n.element(3 + k)));
     keep_statistic(n, 3 + k, keeps ? now : ValueId());
   }
 }
@@ -80,7 +82,8 @@ void batch_normalization(NodeContext& n) {
   const ElementType element = n.element(0);
   const ElementType compute = element == ElementType::f64 ? element : n.element(4);
   const ImportMode mode = n.training().mode;
-  const bool written = n.attr_int("training_mode", 0) != 0;
+  // Before opset 14 the node trains when its further outputs are asked for.
+  const bool written = n.opset() < 14 ? n.wants(1) : n.attr_int("training_mode", 0) != 0;
   if (mode == ImportMode::training || (mode == ImportMode::as_written && written)) {
     return batch_normalization_in_training(n, compute);
   }
@@ -93,6 +96,7 @@ void batch_normalization(NodeContext& n) {
   for (size_t k = 0; k < 2; ++k) {
     keep_statistic(n, 3 + k, ValueId());
     if (n.wants(1 + k) && written) n.set(1 + k, n.input(3 + k));
+    if (n.wants(3 + k)) n.set(3 + k, n.input(3 + k));
   }
 }
 

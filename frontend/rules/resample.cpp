@@ -27,14 +27,21 @@ struct AxisPlan {
 
 ValueId number(NodeContext& n, double value) { return n.e.scalar(kF64, value); }
 
-/// Where each output element lies in the input.
-ValueId source_position(NodeContext& n, const ResizePlan& plan, const AxisPlan& a) {
+/// Where each output element lies in the input. What is nearest is decided in f32 like elsewhere:
+/// 17 / 1.7 is 10 there, and below 10 with the exact value of the f32 next to 1.7.
+ValueId source_position(NodeContext& n, const ResizePlan& plan, const AxisPlan& given) {
   Emitter& e = n.e;
-  const ValueId y = e.cast(e.iota(ElementType::i64, {Dim(a.output)}, 0), kF64);
+  const ElementType type = plan.mode == "nearest" ? ElementType::f32 : kF64;
+  AxisPlan a = given;
+  for (ValueId* part : {&a.scale, &a.roi_start, &a.roi_end}) {
+    if (part->valid()) *part = e.cast(*part, type);
+  }
+  const ValueId one = e.scalar(type, 1);
+  const ValueId y = e.cast(e.iota(ElementType::i64, {Dim(a.output)}, 0), type);
   const double last = static_cast<double>(a.input - 1);
   const ValueId width = e.mul(a.scale, static_cast<double>(a.input));
   const ValueId is_one = e.compare(Comparison::eq, width, 1.0);
-  const ValueId span = e.select(is_one, number(n, 1), e.sub(width, 1.0));
+  const ValueId span = e.select(is_one, one, e.sub(width, 1.0));
   const ValueId half_pixel = e.sub(e.div(e.add(y, 0.5), a.scale), 0.5);
   if (plan.transform == "asymmetric") return e.div(y, a.scale);
   if (plan.transform == "half_pixel") return half_pixel;
@@ -43,8 +50,8 @@ ValueId source_position(NodeContext& n, const ResizePlan& plan, const AxisPlan& 
     return e.select(is_one, e.like(y, 0), e.div(e.mul(y, last), span));
   }
   if (plan.transform == "half_pixel_symmetric") {
-    const ValueId adjustment = e.div(number(n, static_cast<double>(a.output)), width);
-    const ValueId rest = e.sub(number(n, 1), adjustment);
+    const ValueId adjustment = e.div(e.scalar(type, static_cast<double>(a.output)), width);
+    const ValueId rest = e.sub(one, adjustment);
     return e.add(half_pixel, e.mul(rest, static_cast<double>(a.input) / 2));
   }
   if (plan.transform == "tf_crop_and_resize") {

@@ -218,6 +218,49 @@ TEST(Bytes, EmptyAndForeignFilesAreRefused) {
   EXPECT_THROW(import_model("/"), CompileError);
 }
 
+TEST(Operators, BatchNormalizationTrainsWhenItsStatisticsAreAskedFor) {
+  ModelBuilder m(13);
+  m.input("x", {"2", "1"});
+  for (const char* name : {"scale", "bias", "mean", "variance"}) m.input(name, {"1"});
+  m.output("y").output("now").output("batch");
+  m.node("b", "BatchNormalization", {"x", "scale", "bias", "mean", "variance"},
+         {"y", "now", "later", "batch", "spread"});
+  const ImportedModel model = m.import();
+  const auto vector = [](std::vector<int64_t> shape, const std::vector<double>& values) {
+    return Value(Literal::from_doubles(ElementType::f32, std::move(shape), values));
+  };
+  const Value results = evaluate(model.module, model.module.function("main"),
+                                 {vector({2, 1}, {1, 3}), vector({1}, {1}), vector({1}, {0}),
+                                  vector({1}, {10}), vector({1}, {1})});
+  EXPECT_NEAR(results.elements[0].tensor.as_double(1), 1, 1e-4);
+  EXPECT_NEAR(results.elements[1].tensor.as_double(0), 0.9 * 10 + 0.1 * 2, 1e-5);
+  EXPECT_EQ(results.elements[2].tensor.as_double(0), 2);
+}
+
+// 17 / 1.7 is 10 in f32, in which scales are given; the nearest element is decided there.
+TEST(Operators, ResizeFindsTheNearestElementInF32) {
+  ModelBuilder m(13);
+  m.input("x", {"12"}).output("y", {"20"});
+  OnnxTensor scales;
+  scales.name = "scales";
+  scales.data_type = onnx_type::kFloat;
+  scales.dims = {1};
+  const auto held = std::make_shared<std::vector<float>>(std::vector<float>{1.7f});
+  scales.float_data = *held;
+  scales.owner = held;
+  m.model().graph.initializers.push_back(scales);
+  m.node("r", "Resize", {"x", "", "scales"}, {"y"},
+         {ModelBuilder::string("coordinate_transformation_mode", "asymmetric"),
+          ModelBuilder::string("nearest_mode", "floor")});
+  std::vector<double> numbers;
+  for (int i = 0; i < 12; ++i) numbers.push_back(i);
+  const ImportedModel model = m.import();
+  const Value y = evaluate(model.module, model.module.function("main"),
+                           {Literal::from_doubles(ElementType::f32, {12}, numbers)});
+  EXPECT_EQ(y.tensor.as_double(16), 9);
+  EXPECT_EQ(y.tensor.as_double(17), 10);
+}
+
 TEST(Operators, TableIsSound) {
   for (const SupportedOperator& op : supported_operators()) {
     EXPECT_LE(op.since, op.until) << op.name;
