@@ -253,11 +253,13 @@ const OperatorRule& GraphImporter::rule_of(const OnnxNode& node, const Loc& loc,
   }
   const OperatorRule* rule = find_rule(node.domain, node.op_type, opset->second);
   if (!rule) {
-    throw CompileError(loc, fmt::format("operator {}{} is not supported at opset {}{}",
+    const std::string_view advice = advice_for(node.domain, node.op_type);
+    throw CompileError(loc, fmt::format("operator {}{} is not supported at opset {}; {}",
                                         node.op_type, domain, opset->second,
-                                        is_known_operator(node.domain, node.op_type)
-                                            ? "; other opsets of it are"
-                                            : "; `backcast inspect --operators` lists what is"));
+                                        !advice.empty() ? advice
+                                        : is_known_operator(node.domain, node.op_type)
+                                            ? "other opsets of it are"
+                                            : "`backcast inspect --operators` lists what is"));
   }
   check_attributes(*rule, node, loc);
   version = opset->second;

@@ -17,7 +17,8 @@ const std::vector<OperatorRule>& all_rules() {
           convolution_rules(), pooling_rules(),    normalization_rules(), shape_rules(),
           slicing_rules(),     creation_rules(),   indexing_rules(),      loss_rules(),
           training_rules(),    dropout_rules(),    quantization_rules(),  attention_rules(),
-          resample_rules(),    geometry_rules(),   recurrent_rules(),     control_rules()}) {
+          resample_rules(),    geometry_rules(),   recurrent_rules(),     control_rules(),
+          ml_linear_rules(),   ml_tree_rules()}) {
       result.insert(result.end(), family.begin(), family.end());
     }
     return result;
@@ -83,6 +84,36 @@ const OperatorRule* find_rule(std::string_view domain, std::string_view name, in
     if (rule.domain == domain && rule.since <= opset && opset <= rule.until) return &rule;
   }
   return nullptr;
+}
+
+std::string_view advice_for(std::string_view domain, std::string_view name) {
+  constexpr std::string_view kData =
+      "how large its result is depends on data, and memory is planned before; leave this part to "
+      "the caller";
+  constexpr std::string_view kSequence = "sequences are not supported; export with tensors";
+  constexpr std::string_view kString = "strings are not supported; leave this part to the caller";
+  static const std::map<std::pair<std::string_view, std::string_view>, std::string_view> advice = {
+      {{"", "NonZero"}, kData},
+      {{"", "NonMaxSuppression"}, kData},
+      {{"", "Unique"}, kData},
+      {{"", "SequenceAt"}, kSequence},
+      {{"", "SequenceConstruct"}, kSequence},
+      {{"", "SequenceEmpty"}, kSequence},
+      {{"", "SequenceInsert"}, kSequence},
+      {{"", "SequenceLength"}, kSequence},
+      {{"", "SequenceMap"}, kSequence},
+      {{"", "SplitToSequence"}, kSequence},
+      {{"", "ConcatFromSequence"}, kSequence},
+      {{"", "StringNormalizer"}, kString},
+      {{"", "StringSplit"}, kString},
+      {{"", "StringConcat"}, kString},
+      {{"", "RegexFullMatch"}, kString},
+      {{"", "TfIdfVectorizer"}, kString},
+      {{"ai.onnx.ml", "ZipMap"},
+       "it makes a list of maps; convert with options={'zipmap': False}, which leaves a tensor"},
+  };
+  const auto found = advice.find({domain, name});
+  return found == advice.end() ? std::string_view() : found->second;
 }
 
 bool is_known_operator(std::string_view domain, std::string_view name) {

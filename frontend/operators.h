@@ -30,6 +30,9 @@ struct OperatorRule {
 /// The rule for an operator at an opset; null when there is none.
 const OperatorRule* find_rule(std::string_view domain, std::string_view name, int64_t opset);
 
+/// What to do instead of using an operator that has no rule; empty when there is no advice.
+std::string_view advice_for(std::string_view domain, std::string_view name);
+
 /// Whether any opset of the operator is supported.
 bool is_known_operator(std::string_view domain, std::string_view name);
 
@@ -63,6 +66,8 @@ std::span<const OperatorRule> attention_rules();
 std::span<const OperatorRule> resample_rules();
 std::span<const OperatorRule> geometry_rules();
 std::span<const OperatorRule> recurrent_rules();
+std::span<const OperatorRule> ml_linear_rules();
+std::span<const OperatorRule> ml_tree_rules();
 std::span<const OperatorRule> control_rules();  // imported by the graph importer itself
 
 }  // namespace backcast
