@@ -18,7 +18,7 @@ const std::vector<OperatorRule>& all_rules() {
           slicing_rules(),     creation_rules(),   indexing_rules(),      loss_rules(),
           training_rules(),    dropout_rules(),    quantization_rules(),  attention_rules(),
           resample_rules(),    geometry_rules(),   recurrent_rules(),     control_rules(),
-          ml_linear_rules(),   ml_tree_rules()}) {
+          spectrum_rules(),    ml_linear_rules(),  ml_tree_rules()}) {
       result.insert(result.end(), family.begin(), family.end());
     }
     return result;
@@ -108,7 +108,6 @@ std::string_view advice_for(std::string_view domain, std::string_view name) {
       {{"", "StringSplit"}, kString},
       {{"", "StringConcat"}, kString},
       {{"", "RegexFullMatch"}, kString},
-      {{"", "TfIdfVectorizer"}, kString},
       {{"ai.onnx.ml", "ZipMap"},
        "it makes a list of maps; convert with options={'zipmap': False}, which leaves a tensor"},
   };

@@ -66,6 +66,7 @@ std::span<const OperatorRule> attention_rules();
 std::span<const OperatorRule> resample_rules();
 std::span<const OperatorRule> geometry_rules();
 std::span<const OperatorRule> recurrent_rules();
+std::span<const OperatorRule> spectrum_rules();
 std::span<const OperatorRule> ml_linear_rules();
 std::span<const OperatorRule> ml_tree_rules();
 std::span<const OperatorRule> control_rules();  // imported by the graph importer itself
