@@ -86,6 +86,7 @@ void UnitList::take_reads(size_t s, size_t from) {
     readers_[id].insert(s);
     if (!needed) readers_[id].erase(from);
   }
+  if (!needed) gone_[from] = 1;
 }
 
 std::set<BufferId> UnitList::written_by(size_t s) const {

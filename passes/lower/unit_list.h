@@ -50,7 +50,8 @@ class UnitList {
   /// The steps that read the storage of a buffer.
   const std::set<size_t>& readers(loop::BufferId id) const;
 
-  /// Unit s has taken in the definition of unit `from` and reads what that reads.
+  /// Unit s has taken in the definition of unit `from` and reads what that reads; `from` is gone if
+  /// nothing else needs it.
   void take_reads(size_t s, size_t from);
   /// Unit p may run at the place of the later s, but for what s itself needs of it.
   bool may_move_down(size_t p, size_t s) const;
