@@ -19,11 +19,14 @@ constexpr loop::Type kNumberType{loop::Scalar::i32, 1};
 struct Guard {
   Expr condition;
   void require(Expr c) { condition = condition ? (condition && c) : c; }
-  /// `value` where it holds, zero elsewhere, unread.
-  Expr guarded(Expr value) const {
+  /// `value` where it holds, else `otherwise`; what is not taken is unread.
+  Expr guarded(Expr value, Expr otherwise) const {
     if (!condition) return value;
+    return loop::if_then_else(condition, std::move(value), std::move(otherwise));
+  }
+  Expr guarded(Expr value) const {
     const loop::Type type = value.type();
-    return loop::if_then_else(condition, std::move(value), loop::constant(type, 0));
+    return guarded(std::move(value), loop::constant(type, 0));
   }
 };
 
@@ -62,7 +65,7 @@ void lower_arg_window(KernelBuilder& k) {
   const loop::Type type = compute_type(k.operand(0).element);
   const Expr none = loop::int_constant(kNumberType, product(attrs.window));
   const Expr best = loop::var("best", type), where = loop::var("where", kNumberType);
-  const Expr value = inside.guarded(k.read(0, from));
+  const Expr value = k.read(0, from);
   const bool is_max = attrs.kind == Reduction::max;
   Expr better = loop::binary(is_max ? Op::gt : Op::lt, value, best);
   better = loop::binary(Op::bit_or, better, loop::binary(Op::eq, where, none));
@@ -71,12 +74,11 @@ void lower_arg_window(KernelBuilder& k) {
                                              loop::int_constant({loop::Scalar::boolean, 1}, 0));
     better = loop::binary(Op::bit_or, better, loop::unary(Op::is_nan, value) && best_is_number);
   }
-  if (inside.condition) better = inside.condition && better;
   definition.accumulators = {
       {"best", type, loop::Combine::general, is_max ? lowest(type) : highest(type),
-       loop::select(better, value, best)},
+       inside.guarded(loop::select(better, value, best), best)},
       {"where", kNumberType, loop::Combine::general, none,
-       loop::select(better, loop::cast(kNumberType, number), where)}};
+       inside.guarded(loop::select(better, loop::cast(kNumberType, number), where), where)}};
   definition.outputs = {{"out0", result, k.stored(where)}};
   k.define(std::move(definition));
 }

@@ -174,12 +174,32 @@ bool Chooser::vectorizable_types() const {
   return s == Scalar::f32 || s == Scalar::f64 || s == Scalar::i32;
 }
 
+/// Whether lanes may lie along an axis of the results, whatever each computes: types of one width,
+/// and narrower ones that are converted beside memory. Products keep to one type.
+bool Chooser::fills_lanes() const {
+  if (vectorizable_types()) return true;
+  const bool multiplies =
+      std::any_of(accesses_.begin(), accesses_.end(), [](const Access& a) { return a.packable; });
+  if (target_.vector_bits == 0 || multiplies) return false;
+  const bool narrow = std::all_of(scalars_.begin(), scalars_.end(), [](Scalar s) {
+    return s != Scalar::f16 && s != Scalar::bf16 && byte_size(loop::element_of(s)) <= 4;
+  });
+  return narrow && element_bytes() == 4;
+}
+
+/// Of the widest type.
+int64_t Chooser::element_bytes() const {
+  int64_t bytes = scalars_.empty() ? byte_size(loop::element_of(scalar_)) : 1;
+  for (const Scalar s : scalars_) bytes = std::max(bytes, byte_size(loop::element_of(s)));
+  return bytes;
+}
+
 int32_t Chooser::vector_lanes() const {
-  return target_.vector_lanes(static_cast<int>(byte_size(loop::element_of(scalar_))));
+  return target_.vector_lanes(static_cast<int>(element_bytes()));
 }
 
 void Chooser::choose_vector_axis() {
-  bool vectors = vectorizable_types();
+  bool vectors = fills_lanes();
   int64_t best_score = 0;
   for (const Axis& axis : definition_.axes) {
     std::optional<int64_t> e = static_extent(axis);
@@ -225,7 +245,7 @@ void Chooser::choose_vector_axis() {
   if (vectors && !schedule_.vector_axis.empty()) {
     lanes_ = vector_lanes();
   }
-  if (general_) schedule_.vector_axis.clear();
+  if (general_ && !vectors) schedule_.vector_axis.clear();
 }
 
 /// The guards on the axis can be decided tile by tile: static, and each with reduction axes that

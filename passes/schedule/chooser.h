@@ -54,6 +54,8 @@ class Chooser {
   int64_t extent(const std::string& name) const;
   bool conditional_on(const std::string& axis) const;
   bool vectorizable_types() const;
+  bool fills_lanes() const;
+  int64_t element_bytes() const;
   int32_t vector_lanes() const;
   bool borders_decidable(const std::string& axis) const;
 

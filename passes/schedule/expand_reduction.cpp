@@ -20,17 +20,31 @@ using loop::ExprKind;
 using loop::Op;
 using loop::Stmt;
 
-/// value = guard ? inner : identity, taken apart.
+/// value = guard ? inner : identity, taken apart. What a general step leaves as it is, is itself.
 void Expansion::split_guard(const Accumulator& acc) {
   Expr value = acc.value;
   std::vector<Expr> guard;
-  while (acc.combine != Combine::general && value->kind == ExprKind::if_then_else &&
-         loop::equal(value->args[2], acc.init)) {
+  const Expr identity = acc.combine == Combine::general ? loop::var(acc.name, acc.type) : acc.init;
+  while (value->kind == ExprKind::if_then_else && loop::equal(value->args[2], identity)) {
     for (const Expr& part : conjuncts(value->args[0])) guard.push_back(part);
     value = value->args[1];
   }
   values_.push_back(value);
   guards_.push_back(guard);
+}
+
+/// Accumulators that read each other change together, so that their guards must be one.
+void Expansion::share_guards() {
+  share_guards_ = std::all_of(guards_.begin(), guards_.end(), [&](const std::vector<Expr>& guard) {
+    return std::equal(guard.begin(), guard.end(), guards_[0].begin(), guards_[0].end(),
+                      loop::equal);
+  });
+  const auto& accumulators = definition_.accumulators;
+  for (size_t i = 0; i < accumulators.size() && !share_guards_; ++i) {
+    if (accumulators[i].combine != Combine::general) continue;
+    values_[i] = accumulators[i].value;
+    guards_[i].clear();
+  }
 }
 
 /// `fixed`: values of reduction axes that are unrolled.
@@ -214,7 +228,7 @@ std::vector<std::string> Expansion::reduce_axes_of(const Expr& part) const {
 /// A part that one reduction loop's bounds can express: e >= 0 or e < b, affine in the loop's
 /// axis with a positive coefficient, without the tile axis and equal for all accumulators.
 bool Expansion::clips(const Expr& part, const std::string& axis) const {
-  if (definition_.accumulators.size() != 1) return false;
+  if (!share_guards_) return false;
   if (part->kind != ExprKind::binary || (part->op != Op::ge && part->op != Op::lt)) return false;
   if (tile_segment_ && mentions(part, schedule_.tile_axis)) return false;
   for (const std::string& jam : {schedule_.jam_axis, schedule_.outer_jam_axis}) {
@@ -340,6 +354,7 @@ void Expansion::update(const Cell& cell, const Vectorizer& base, const Bindings&
   Vectorizer v = base;
   v.accumulator = [&](const std::string& name) { return accumulator(name, cell); };
   std::vector<std::pair<std::string, Expr>> results;
+  Expr shared_guard;
   for (size_t i = 0; i < values_.size(); ++i) {
     const Accumulator& acc = definition_.accumulators[i];
     const std::string& target = cell.tail ? tails_[i] : registers_[i];
@@ -354,17 +369,22 @@ void Expansion::update(const Cell& cell, const Vectorizer& base, const Bindings&
       return product && schedule_.use_fma ? loop::fma(e->args[0], e->args[1], old)
                                           : loop::combined(acc.combine, old, e);
     };
-    if (guard) {
+    if (!share_guards_ && static_cast<bool>(guard)) {
       body.push_back(loop::if_branch(guard, loop::store(target, slot(cell), taken_in(value))));
       continue;
     }
-    results.emplace_back(target, taken_in(lets.hoist_loads(value)));
+    shared_guard = guard;
+    results.emplace_back(target, taken_in(guard ? value : lets.hoist_loads(value)));
   }
+  std::vector<Stmt> guarded;
+  LetCache inside(guarded, [this](const std::string& name) { return fresh(name); });
   // Accumulators change together.
   if (results.size() > 1) {
-    for (auto& [name, value] : results) value = lets.bind("next", value);
+    for (auto& [name, value] : results) value = (shared_guard ? inside : lets).bind("next", value);
   }
-  for (const auto& [name, value] : results) body.push_back(loop::store(name, slot(cell), value));
+  std::vector<Stmt>& steps = shared_guard ? guarded : body;
+  for (const auto& [name, value] : results) steps.push_back(loop::store(name, slot(cell), value));
+  if (shared_guard) body.push_back(loop::if_branch(shared_guard, loop::block(guarded)));
 }
 
 Expr Expansion::accumulator(const std::string& name, const Cell& cell) const {

@@ -61,6 +61,7 @@ class Expansion {
 
   // The reduction
   void split_guard(const loop::Accumulator& acc);
+  void share_guards();
   loop::Stmt reduce_loops(size_t depth, const Bindings& bindings, const Bindings& reduce);
   loop::Stmt lane_loops(const loop::Axis& axis, const Bindings& bindings, const Bindings& reduce);
   int64_t unroll_of(const loop::Axis& axis, const loop::Expr& begin, const loop::Expr& end) const;
@@ -122,6 +123,7 @@ class Expansion {
   std::vector<loop::Axis> reduce_axes_;          // in the order of their loops
   std::vector<loop::Expr> values_;               // per accumulator, without its guard
   std::vector<std::vector<loop::Expr>> guards_;  // per accumulator, the guard's conjuncts
+  bool share_guards_ = false;                    // all accumulators have the same
   std::vector<loop::Expr> epilogues_;            // per output, without what the sum begins with
   std::map<std::string, int> counters_;
   // The tile under construction.

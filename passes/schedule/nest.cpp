@@ -86,6 +86,7 @@ Expansion::Expansion(const Definition& definition, const Kernel& kernel,
     : definition_(definition), kernel_(kernel), schedule_(schedule) {
   for (const Axis& axis : definition.axes) axes_[axis.name] = &axis;
   for (const Accumulator& acc : definition.accumulators) split_guard(acc);
+  share_guards();
   for (const loop::DefinitionOutput& output : definition.outputs) {
     epilogues_.push_back(output.value);
     if (!schedule.addend) continue;
