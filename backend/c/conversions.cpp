@@ -24,7 +24,40 @@ Text vector_literal(Prelude& prelude, Type type, const std::vector<std::string>&
   return result;
 }
 
+Scalar signed_of(int bits) {
+  return bits == 8 ? Scalar::i8 : bits == 16 ? Scalar::i16 : bits == 32 ? Scalar::i32 : Scalar::i64;
+}
+
+/// The next type on the way of lanes from one type to another.
+Scalar next_scalar(const Prelude& prelude, Scalar from, Scalar to) {
+  const int width = prelude.bits(from), wanted = prelude.bits(to);
+  if (loop::is_float(from) == loop::is_float(to)) {
+    const bool near = loop::is_float(from) || (width <= 2 * wanted && wanted <= 2 * width);
+    return near ? to : signed_of(width < wanted ? 2 * width : width / 2);
+  }
+  if (loop::is_float(from)) return wanted < 32 ? Scalar::i32 : to;
+  return width < 32 ? signed_of(2 * width) : to;
+}
+
 }  // namespace
+
+Text convert_lanes(Prelude& prelude, Scalar from, Type to, const Text& a) {
+  Text result = a;
+  while (from != to.scalar) {
+    from = next_scalar(prelude, from, to.scalar);
+    result = {fmt::format("__builtin_convertvector({}, {})", result.text,
+                          prelude.type({from, to.lanes}))};
+  }
+  return result;
+}
+
+Text convert_mask(Prelude& prelude, const Text& mask, int32_t lanes, int mask_bits) {
+  if (mask.mask_bits == mask_bits) return mask;
+  Text result =
+      convert_lanes(prelude, signed_of(mask.mask_bits), {signed_of(mask_bits), lanes}, mask);
+  result.mask_bits = mask_bits;
+  return result;
+}
 
 Text cast_text(Prelude& prelude, Type from, Type to, const Text& a) {
   if (from == to) return a;
@@ -47,8 +80,10 @@ Text cast_text(Prelude& prelude, Type from, Type to, const Text& a) {
     result.mask_bits = bits;
     return result;
   }
-  const std::string value = from.scalar == Scalar::boolean ? "-" + a.at(kPostfix) : a.text;
-  return {fmt::format("__builtin_convertvector({}, {})", value, prelude.type(to))};
+  if (from.scalar == Scalar::boolean) {
+    return convert_lanes(prelude, signed_of(a.mask_bits), to, {"-" + a.at(kPostfix), kUnary});
+  }
+  return convert_lanes(prelude, from.scalar, to, a);
 }
 
 Text bitcast_text(Prelude& prelude, Type from, Type to, const Text& a) {

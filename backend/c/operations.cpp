@@ -287,14 +287,6 @@ std::string x86_instruction(const Prelude& prelude, std::string_view name, Type 
                      name == "rndscale" ? "" : "512", args, merged, is_signed_mask ? "-1" : "0xff");
 }
 
-Text convert_mask(Prelude& prelude, const Text& mask, int32_t lanes, int mask_bits) {
-  if (mask.mask_bits == mask_bits) return mask;
-  Text result = {fmt::format("__builtin_convertvector({}, {})", mask.text,
-                             prelude.mask_type(mask_bits, lanes))};
-  result.mask_bits = mask_bits;
-  return result;
-}
-
 Text binary_text(Prelude& prelude, Op op, Type type, Text a, Text b) {
   const Scalar s = type.scalar;
   BC_CHECK(s != Scalar::f16 && s != Scalar::bf16, "arithmetic on {} must have been legalised",

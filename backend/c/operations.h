@@ -44,6 +44,9 @@ Text fma_text(Prelude& prelude, loop::Type type, const Text& a, const Text& b, c
 /// `type` is that of the values; the condition has as many lanes.
 Text select_text(Prelude& prelude, loop::Type type, const Text& condition, Text a, Text b);
 Text cast_text(Prelude& prelude, loop::Type from, loop::Type to, const Text& a);
+/// Vectors: widths double or halve one step at a time and floats become integers of no other width,
+/// because gcc goes lane by lane where an instruction does not do it at once.
+Text convert_lanes(Prelude& prelude, loop::Scalar from, loop::Type to, const Text& a);
 Text bitcast_text(Prelude& prelude, loop::Type from, loop::Type to, const Text& a);
 Text broadcast_text(Prelude& prelude, loop::Type to, const Text& a);
 Text ramp_text(Prelude& prelude, loop::Type type, const Text& base, const Text& stride);
