@@ -72,14 +72,19 @@ void drop_unread(Kernel& kernel, Step& call) {
   }
 }
 
-void drop_uncalled(Program& program) {
-  std::set<std::string> called;
+std::map<std::string, int64_t> count_calls(const Program& program) {
+  std::map<std::string, int64_t> calls;
   for (const EntryPoint& entry : program.entries) {
     for (const Step* step : flat_steps(entry.steps)) {
-      if (step->kind == StepKind::call) called.insert(step->kernel);
+      if (step->kind == StepKind::call) ++calls[step->kernel];
     }
   }
-  std::erase_if(program.kernels, [&](const auto& item) { return !called.contains(item.first); });
+  return calls;
+}
+
+void drop_uncalled(Program& program) {
+  const std::map<std::string, int64_t> calls = count_calls(program);
+  std::erase_if(program.kernels, [&](const auto& item) { return !calls.contains(item.first); });
 }
 
 bool writes_state(const Program& program, const EntryPoint& entry) {

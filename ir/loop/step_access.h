@@ -1,7 +1,9 @@
 // Which storage a step touches.
 #pragma once
 
+#include <map>
 #include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +30,8 @@ void for_each_buffer(AnyStep& step, const F& f) {
 std::vector<size_t> taken_over_by(const Kernel& kernel, size_t written);
 /// Takes the parameters that the kernel neither reads nor writes from it and its call.
 void drop_unread(Kernel& kernel, Step& call);
+/// How many steps call each kernel.
+std::map<std::string, int64_t> count_calls(const Program& program);
 /// Removes the kernels that no step calls.
 void drop_uncalled(Program& program);
 /// Whether the entry point writes a state buffer.

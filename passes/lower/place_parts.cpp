@@ -89,10 +89,9 @@ class Placement {
   /// Who uses what, after a change.
   void count() {
     uses_.assign(result_.buffers.size(), 0);
-    calls_.clear();
+    calls_ = loop::count_calls(result_);
     for (const loop::EntryPoint& entry : result_.entries) {
       for (const Step* step : loop::flat_steps(entry.steps)) {
-        if (step->kind == StepKind::call) ++calls_[step->kernel];
         for (const BufferId id : step->buffers) {
           if (id >= 0) ++uses_[index(result_.owner(id))];
         }

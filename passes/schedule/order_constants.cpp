@@ -34,20 +34,12 @@ class Ordering {
 
   Program run() {
     if (target_.vector_bits == 0) return result_;
-    for (const loop::EntryPoint& entry : result_.entries) count_calls(entry.steps);
+    calls_ = loop::count_calls(result_);
     for (loop::EntryPoint& entry : result_.entries) visit(entry.steps);
     return std::move(result_);
   }
 
  private:
-  void count_calls(const std::vector<Step>& steps) {
-    for (const Step& step : steps) {
-      if (step.kind == loop::StepKind::call) ++calls_[step.kernel];
-      count_calls(step.body);
-      count_calls(step.otherwise);
-    }
-  }
-
   void visit(std::vector<Step>& steps) {
     for (Step& step : steps) {
       visit(step.body);

@@ -33,7 +33,7 @@ class Slicing {
 
   Program run() {
     if (target_.l2_bytes == 0 || target_.vector_bits == 0) return result_;
-    for (const loop::EntryPoint& entry : result_.entries) count_calls(entry.steps);
+    calls_ = loop::count_calls(result_);
     for (loop::EntryPoint& entry : result_.entries) {
       std::vector<Step> steps;
       for (Step& step : entry.steps) {
@@ -46,14 +46,6 @@ class Slicing {
   }
 
  private:
-  void count_calls(const std::vector<Step>& steps) {
-    for (const Step& step : steps) {
-      if (step.kind == loop::StepKind::call) ++calls_[step.kernel];
-      count_calls(step.body);
-      count_calls(step.otherwise);
-    }
-  }
-
   /// Bytes of what is summed over; 0 when there is something else than f32 or unknown sizes.
   static int64_t summed_bytes(const Definition& definition, const Kernel& kernel) {
     std::set<std::string> names;
