@@ -127,6 +127,7 @@ class Placement {
     for (size_t p = 0; p < pieces.size(); ++p) {
       std::optional<Part> part = copied(pieces[p], kernel, steps[k]);
       if (!part || !may_move(steps, k, part->tensor)) continue;
+      if (readers(pieces, pieces[p].outputs[0].value->name) > 1) continue;
       part->piece = p;
       parts.push_back(std::move(*part));
     }
@@ -134,6 +135,16 @@ class Placement {
     if (parts.empty()) return;
     for (const Part& part : parts) move(steps, k, part, whole);
     replace(steps, k, pieces, parts);
+  }
+
+  /// How many pieces read a parameter: what stands in two places is written in neither.
+  static int64_t readers(const std::vector<Definition>& pieces, const std::string& param) {
+    return std::count_if(pieces.begin(), pieces.end(), [&](const Definition& piece) {
+      bool reads = false;
+      for_each_access(
+          piece, [&](const loop::ExprNode& read, bool) { reads = reads || read.name == param; });
+      return reads;
+    });
   }
 
   /// The tensor that a piece copies, when that is all of it.
@@ -170,7 +181,7 @@ class Placement {
   bool may_move(const std::vector<Step>& steps, size_t k, BufferId tensor) const {
     const Buffer& buffer = result_.buffer(tensor);
     if (buffer.kind != BufferClass::arena || buffer.view_of >= 0) return false;
-    if (has_views_.contains(tensor)) return false;
+    if (has_views_.contains(tensor) || positions(steps[k], tensor).size() != 1) return false;
     int64_t seen = 0, writes = 0;
     for (size_t s = 0; s < steps.size(); ++s) {
       const std::vector<size_t> at = positions(steps[s], tensor);
