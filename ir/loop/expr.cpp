@@ -27,7 +27,7 @@ std::string_view name_of(Op op) {
       "none",      "neg",    "abs", "sqrt",    "floor",  "ceil",    "round_even", "trunc",
       "bit_not",   "is_nan", "add", "sub",     "mul",    "div",     "rem",        "floor_div",
       "floor_mod", "min",    "max", "bit_and", "bit_or", "bit_xor", "shl",        "shr",
-      "mul_high",  "eq",     "ne",  "lt",      "le",     "gt",      "ge"};
+      "mul_high",  "dot2",   "eq",  "ne",      "lt",     "le",      "gt",         "ge"};
   static_assert(std::size(kNames) == static_cast<size_t>(Op::ge) + 1);
   return kNames[static_cast<size_t>(op)];
 }
@@ -83,6 +83,8 @@ Expr fold_right(Op op, const Expr& a, const Expr& b, int64_t value) {
       return value == 0 ? b : value == ones ? a : Expr();
     case Op::mul:
       return value == 0 ? b : value == 1 ? a : Expr();
+    case Op::dot2:
+      return value == 0 ? b : Expr();
     case Op::div:
     case Op::floor_div:
       return value == 1 ? a : Expr();
@@ -99,6 +101,7 @@ Expr fold_left(Op op, const Expr& a, const Expr& b) {
   switch (op) {
     case Op::add:
     case Op::mul:
+    case Op::dot2:
     case Op::bit_and:
     case Op::bit_or:
     case Op::bit_xor:
@@ -140,7 +143,8 @@ void check_operation(Op op, Scalar scalar) {
   const bool logical = op >= Op::bit_and && op <= Op::bit_xor;
   const bool ok = scalar == Scalar::boolean
                       ? logical || is_comparison(op) || op == Op::min || op == Op::max
-                      : !(integer_only && is_float(scalar));
+                  : op == Op::dot2 ? scalar == Scalar::i32
+                                   : !(integer_only && is_float(scalar));
   BC_CHECK(ok, "{} of {}", name_of(op), name_of(scalar));
 }
 
@@ -300,7 +304,11 @@ Expr cast(Type type, Expr a) {
 }
 
 Expr bitcast(Type type, Expr a) {
-  if (type.lanes == 1) type.lanes = a.type().lanes;
+  if (type.lanes == 1 && a.type().is_vector()) {
+    // As many lanes as the bits fill: i16x2 is one i32.
+    const int bits = a.type().lanes * bit_width(a.type().scalar);
+    type.lanes = std::max(1, bits / bit_width(type.scalar));
+  }
   if (type == a.type()) return a;
   BC_CHECK(type.lanes * bit_width(type.scalar) == a.type().lanes * bit_width(a.type().scalar),
            "bitcast of {} to {}", a.type().to_string(), type.to_string());

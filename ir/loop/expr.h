@@ -7,6 +7,8 @@
 //   * floats follow IEEE, round to nearest; nothing is contracted: only `fma` is fused;
 //   * min(a, b) = a < b ? a : b and max(a, b) = a > b ? a : b, so a NaN in either gives b;
 //   * cast float→integer truncates; values out of range do not occur (clamp first);
+//   * dot2(a, b) takes each i32 as two i16, low and high half: lo(a)*lo(b) + hi(a)*hi(b), which
+//     wraps where all four are -2^15;
 //   * `index` is a signed integer of the target's pointer width (64 bits in the interpreter);
 //   * f16 and bf16 can be loaded, stored and cast only.
 // A type has n lanes; scalars have one. Operands of an operation have equal lanes.
@@ -102,6 +104,7 @@ enum class Op : uint8_t {
   shl,
   shr,
   mul_high,
+  dot2,  // of i32 only
   // comparisons (bool result)
   eq,
   ne,

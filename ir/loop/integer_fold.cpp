@@ -70,6 +70,11 @@ int64_t multiply_high(Scalar scalar, int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(product >> width));
 }
 
+int64_t pair_product(int64_t a, int64_t b) {
+  const int64_t low = wrap(Scalar::i16, a) * wrap(Scalar::i16, b);
+  return wrap(Scalar::i32, low + (a >> 16) * (b >> 16));
+}
+
 std::optional<int64_t> shift(Op op, Scalar scalar, int64_t a, int64_t b) {
   if (b < 0 || b >= bit_width(scalar)) return {};
   if (op == Op::shl) return wrap(scalar, static_cast<int64_t>(static_cast<uint64_t>(a) << b));
@@ -122,6 +127,8 @@ std::optional<int64_t> fold_integer(Op op, Scalar scalar, int64_t a, int64_t b) 
       return divide(op, scalar, a, b);
     case Op::mul_high:
       return multiply_high(scalar, a, b);
+    case Op::dot2:
+      return pair_product(a, b);
     case Op::shl:
     case Op::shr:
       return shift(op, scalar, a, b);

@@ -40,6 +40,13 @@ T divide(T a, T b) {
   return static_cast<T>(op == Op::div || op == Op::floor_div ? a / b : a % b);
 }
 
+/// Each operand as two i16; the sum wraps.
+int32_t pair_product(int32_t a, int32_t b) {
+  const auto low = [](int32_t word) { return static_cast<int64_t>(static_cast<int16_t>(word)); };
+  const int64_t high = static_cast<int64_t>(a >> 16) * (b >> 16);
+  return static_cast<int32_t>(low(a) * low(b) + high);
+}
+
 template <Op op, class T>
 T integer(T a, T b) {
   const uint64_t ua = static_cast<uint64_t>(a);
@@ -57,6 +64,7 @@ T integer(T a, T b) {
   if constexpr (op == Op::mul_high) {
     return static_cast<T>((static_cast<Wide<T>>(a) * static_cast<Wide<T>>(b)) >> kWidth);
   }
+  if constexpr (op == Op::dot2) return pair_product(a, b);
   return T{0};
 }
 
@@ -163,6 +171,10 @@ Run integer_operation(Op op) {
       return Which::template value<Op::shr, T>;
     case Op::mul_high:
       return Which::template value<Op::mul_high, T>;
+    case Op::dot2:
+      // Elsewhere its template must not exist: the operands are words.
+      if constexpr (std::is_same_v<T, int32_t>) return Which::template value<Op::dot2, T>;
+      return nullptr;
     default:
       return nullptr;
   }

@@ -35,8 +35,9 @@ struct TargetInfo {
   bool has_f64 = true;       // hardware f64
   bool has_fma = false;      // hardware fused multiply-add in f32 (and f64 where has_f64)
   bool prefers_fma = false;  // use it in contractions: faster than a multiplication and an addition
-  bool has_rounding = false;  // floor, ceil, round as instructions
-  int fma_latency = 4;        // cycles: accumulators needed = latency × units
+  bool has_rounding = false;   // floor, ceil, round as instructions
+  bool pair_products = false;  // an instruction for dot2: pmaddwd, smuad and smlad
+  int fma_latency = 4;         // cycles: accumulators needed = latency × units
   int fma_units = 1;
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 0;

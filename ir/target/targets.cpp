@@ -62,6 +62,7 @@ TargetInfo cortex_m4() {
                           "mps2-an386", kBlockingFma);
   t.summary = "ARMv7E-M, FPv4-SP";
   t.has_f64 = false;
+  t.pair_products = true;
   t.compiler_flags = "-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard";
   return t;
 }
@@ -71,6 +72,7 @@ TargetInfo cortex_m7() {
                           "mps2-an500", kPipelinedFma);
   t.summary = "ARMv7E-M, FPv5-D16";
   t.has_rounding = true;
+  t.pair_products = true;
   t.l1_bytes = 16 << 10;
   t.compiler_flags = "-mcpu=cortex-m7 -mthumb -mfpu=fpv5-d16 -mfloat-abi=hard";
   return t;
@@ -82,6 +84,7 @@ TargetInfo cortex_m33() {
   t.summary = "ARMv8-M, FPv5-SP";
   t.has_f64 = false;
   t.has_rounding = true;
+  t.pair_products = true;
   t.compiler_flags = "-mcpu=cortex-m33 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard";
   return t;
 }
@@ -92,6 +95,7 @@ TargetInfo cortex_m55() {
                           "+fp-armv8d16,+fp64,-mve,-mve.fp", "mps3-an547", kPipelinedFma);
   t.summary = "ARMv8.1-M, FPv5-D16, scalar";
   t.has_rounding = true;
+  t.pair_products = true;
   t.compiler_flags = "-mcpu=cortex-m55+nomve -mthumb -mfloat-abi=hard";
   return t;
 }
@@ -206,6 +210,7 @@ TargetInfo x86_64(const char* name, const char* summary, int vector_bits, int re
   t.float_registers = registers;
   t.integer_registers = 15;
   t.has_fma = t.prefers_fma = t.has_rounding = fma;
+  t.pair_products = true;
   t.parallel_grain = 1 << 18;
   t.fma_latency = 4;
   t.fma_units = 2;

@@ -34,6 +34,21 @@ TEST(Expr, WrapsIntegers) {
   const Expr lowest = int_constant({Scalar::i32}, INT32_MIN);
   EXPECT_TRUE(is_constant(binary(Op::div, lowest, int_constant({Scalar::i32}, -1)), INT32_MIN));
   EXPECT_TRUE(is_constant(binary(Op::mul_high, lowest, lowest), 1 << 30));
+  const Expr lowest_pair = int_constant({Scalar::i32}, static_cast<int32_t>(0x80008000));
+  EXPECT_TRUE(is_constant(binary(Op::dot2, lowest_pair, lowest_pair), INT32_MIN));
+}
+
+TEST(Expr, FoldsPairProducts) {
+  const Type words = {Scalar::i32, 4};
+  const Expr pair = int_constant(words, (-3 << 16) | 2);
+  EXPECT_TRUE(is_constant(binary(Op::dot2, pair, int_constant(words, (7 << 16) | 5)), -11));
+  const Expr v = var("v", words);
+  EXPECT_TRUE(is_constant(binary(Op::dot2, v, int_constant(words, 0)), 0));
+  EXPECT_TRUE(is_constant(binary(Op::dot2, int_constant(words, 0), v), 0));
+  EXPECT_EQ(print(binary(Op::dot2, v, int_constant({Scalar::i32}, 1))), "dot2(v, 1:i32x4)");
+  for (const Scalar scalar : {Scalar::f32, Scalar::u32, Scalar::i16, Scalar::boolean}) {
+    EXPECT_THROW(binary(Op::dot2, var("a", {scalar}), var("b", {scalar})), InternalError);
+  }
 }
 
 TEST(Expr, LeavesFloatsAlone) {
@@ -52,6 +67,9 @@ TEST(Expr, BroadcastsScalarOperands) {
   const Expr v = var("v", {Scalar::f32, 8});
   EXPECT_EQ(print(v + x), "v + broadcast(x, 8)");
   EXPECT_EQ(print(v * constant({Scalar::f32}, 2)), "v*2:f32x8");
+  const Expr halves = var("h", {Scalar::i16, 2});
+  EXPECT_EQ(bitcast({Scalar::i32}, halves).type(), Type{Scalar::i32});
+  EXPECT_EQ(bitcast({Scalar::i32}, broadcast(x, 4)).type(), (Type{Scalar::i32, 4}));
   EXPECT_EQ(print(select(var("c", {Scalar::boolean}), v, v)), "select(broadcast(c, 8), v, v)");
 }
 

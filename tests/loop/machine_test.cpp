@@ -66,6 +66,27 @@ TEST(Machine, IntegersWrapAndTruncate) {
             ~0ull - 1);
 }
 
+int32_t pair(int low, int high) {
+  return static_cast<int32_t>(static_cast<uint32_t>(high) << 16 |
+                              (static_cast<uint32_t>(low) & 0xffff));
+}
+
+TEST(Machine, PairProductsAreOfHalves) {
+  EXPECT_EQ(i32("dot2(a, b)", pair(2, -3), pair(5, 7)), 10 - 21);
+  EXPECT_EQ(i32("dot2(a, b)", pair(-1, 0), pair(9, 32767)), -9);
+  EXPECT_EQ(i32("dot2(a, b)", pair(32767, 32767), pair(32767, 32767)), 2 * 32767 * 32767);
+  EXPECT_EQ(i32("dot2(a, b)", pair(-32768, 32767), pair(32767, -32768)), -2 * 32767 * 32768);
+  EXPECT_EQ(i32("dot2(a, b)", pair(-32768, -32768), pair(-32768, -32768)), INT32_MIN);
+  EXPECT_EQ(i32("dot2(a, b) + a", pair(-32768, -32768), pair(-32768, -32768)), 0x8000);
+  std::vector<int16_t> x = {1, 2, 3, 4, -5, 6};
+  std::vector<int32_t> y(3);
+  run_text(
+      "kernel @k(x: i16[6] read, y: i32[3] write) { let a = bitcast i32x3 (load i16x6 x[0])"
+      " store y[0] = dot2(a, a) }",
+      {bytes_of(x), bytes_of(y)});
+  EXPECT_EQ(y, (std::vector<int32_t>{5, 25, 61}));
+}
+
 TEST(Machine, Casts) {
   EXPECT_EQ((evaluate<int32_t, float>("f32", "i32", "cast i32 (a)", -2.7f, 0)), -2);
   EXPECT_EQ((evaluate<float, int64_t>("i64", "f32", "cast f32 (a)", (1 << 24) + 1, 0)),

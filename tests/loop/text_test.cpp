@@ -107,6 +107,18 @@ TEST(Text, NodesAreNotFolded) {
   expect_round_trip(kernel);
 }
 
+TEST(Text, PairProducts) {
+  for (const int32_t lanes : {1, 3, 8}) {
+    const Expr a = load({Scalar::i32, lanes}, "x", 0);
+    const Expr sum = binary(Op::dot2, a + a, a) + a;
+    EXPECT_EQ(print(sum).substr(0, 11), "dot2(load i");
+    Kernel kernel = with_value(sum);
+    kernel.buffers[0].element = Scalar::i32;
+    kernel.sizes.push_back("dot2");  // as a name, in quotes
+    expect_round_trip(kernel);
+  }
+}
+
 /// Random expressions of every infix operator: parentheses must be right.
 class RandomExpr {
  public:

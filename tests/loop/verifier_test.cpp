@@ -75,6 +75,10 @@ TEST(Verifier, TypesOfHandmadeNodes) {
       ExprNode{.kind = ExprKind::binary, .type = {Scalar::f32}, .op = Op::add, .args = {f, 1}}));
   EXPECT_EQ(message_of(with_body(store("y", 0, sum))),
             "after pass: kernel k: add of f32 and index in 1:f32 + 1");
+  const Expr pairs(std::make_shared<const ExprNode>(
+      ExprNode{.kind = ExprKind::binary, .type = {Scalar::f32}, .op = Op::dot2, .args = {f, f}}));
+  EXPECT_EQ(message_of(with_body(store("y", 0, pairs))),
+            "after pass: kernel k: dot2 of f32 in dot2(1:f32, 1:f32)");
   EXPECT_EQ(message_of(with_body(store("y", 0, call("hyper.f32", {Scalar::f32}, {f})))),
             "after pass: kernel k: unknown function hyper.f32 in hyper.f32(1:f32)");
 }
