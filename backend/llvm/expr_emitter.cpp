@@ -36,7 +36,7 @@ llvm::Value* ExprEmitter::emit_node(const ExprNode& node) {
     case ExprKind::binary: {
       llvm::Value* a = emit(node.args[0]);
       llvm::Value* b = emit(node.args[1]);
-      return emit_binary(builder_, node.op, node.args[0].type().scalar, a, b);
+      return emit_binary(builder_, types_, node.op, node.args[0].type().scalar, a, b);
     }
     case ExprKind::fma: {
       llvm::Value* a = emit(node.args[0]);
@@ -64,7 +64,7 @@ llvm::Value* ExprEmitter::emit_node(const ExprNode& node) {
       return emit_shuffle(builder_, args, node.indices);
     }
     case ExprKind::reduce_lanes:
-      return emit_reduce_lanes(builder_, node.op, node.type.scalar, emit(node.args[0]));
+      return emit_reduce_lanes(builder_, types_, node.op, node.type.scalar, emit(node.args[0]));
     case ExprKind::call:
       return emit_call(node);
     case ExprKind::access:

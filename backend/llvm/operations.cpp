@@ -245,7 +245,8 @@ llvm::Value* emit_unary(Builder& builder, const Types& types, Op op, Scalar scal
   BC_CHECK(false, "{} is not a unary operation", name_of(op));
 }
 
-llvm::Value* emit_binary(Builder& builder, Op op, Scalar scalar, llvm::Value* a, llvm::Value* b) {
+llvm::Value* emit_binary(Builder& builder, const Types& types, Op op, Scalar scalar, llvm::Value* a,
+                         llvm::Value* b) {
   BC_CHECK(scalar != Scalar::f16 && scalar != Scalar::bf16,
            "arithmetic on {} must have been legalised", loop::name_of(scalar));
   if (loop::is_float(scalar)) return emit_float_binary(builder, op, a, b);
@@ -253,6 +254,7 @@ llvm::Value* emit_binary(Builder& builder, Op op, Scalar scalar, llvm::Value* a,
   if (loop::is_comparison(op)) return builder.CreateICmp(integer_predicate(op, sign), a, b);
   switch (op) {
     case Op::add:
+      if (llvm::Value* sum = emit_product_sum(builder, a, b)) return sum;
       return builder.CreateAdd(a, b);
     case Op::sub:
       return builder.CreateSub(a, b);
@@ -283,6 +285,8 @@ llvm::Value* emit_binary(Builder& builder, Op op, Scalar scalar, llvm::Value* a,
       return sign ? builder.CreateAShr(a, b) : builder.CreateLShr(a, b);
     case Op::mul_high:
       return emit_mul_high(builder, scalar, a, b);
+    case Op::dot2:
+      return emit_pair_product(builder, types, a, b);
     default:
       break;
   }
@@ -351,7 +355,8 @@ llvm::Value* emit_shuffle(Builder& builder, const std::vector<llvm::Value*>& arg
   return result;
 }
 
-llvm::Value* emit_reduce_lanes(Builder& builder, Op op, Scalar scalar, llvm::Value* a) {
+llvm::Value* emit_reduce_lanes(Builder& builder, const Types& types, Op op, Scalar scalar,
+                               llvm::Value* a) {
   for (int32_t lanes = lanes_of(a); lanes > 1; lanes /= 2) {
     BC_CHECK(lanes % 2 == 0, "reduce_lanes over a number of lanes that is no power of two");
     std::vector<int32_t> low, high;
@@ -360,7 +365,7 @@ llvm::Value* emit_reduce_lanes(Builder& builder, Op op, Scalar scalar, llvm::Val
       high.push_back(lanes / 2 + i);
     }
     llvm::Value* low_half = emit_shuffle(builder, {a}, low);
-    a = emit_binary(builder, op, scalar, low_half, emit_shuffle(builder, {a}, high));
+    a = emit_binary(builder, types, op, scalar, low_half, emit_shuffle(builder, {a}, high));
   }
   return a;
 }

@@ -36,15 +36,21 @@ llvm::Value* emit_constant(const Types& types, const loop::ExprNode& node);
 llvm::Value* emit_unary(Builder& builder, const Types& types, loop::Op op, loop::Scalar scalar,
                         llvm::Value* a);
 /// `scalar` is the operands' element type.
-llvm::Value* emit_binary(Builder& builder, loop::Op op, loop::Scalar scalar, llvm::Value* a,
-                         llvm::Value* b);
+llvm::Value* emit_binary(Builder& builder, const Types& types, loop::Op op, loop::Scalar scalar,
+                         llvm::Value* a, llvm::Value* b);
+/// dot2 of i32, on any number of lanes.
+llvm::Value* emit_pair_product(Builder& builder, const Types& types, llvm::Value* a,
+                               llvm::Value* b);
+/// a + b in one instruction where one of them is a pair product that Arm can add to; else null.
+llvm::Value* emit_product_sum(Builder& builder, llvm::Value* a, llvm::Value* b);
 llvm::Value* emit_fma(Builder& builder, const Types& types, loop::Scalar scalar, llvm::Value* a,
                       llvm::Value* b, llvm::Value* c);
 llvm::Value* emit_cast(Builder& builder, const Types& types, loop::Type from, loop::Type to,
                        llvm::Value* a);
 llvm::Value* emit_shuffle(Builder& builder, const std::vector<llvm::Value*>& args,
                           const std::vector<int32_t>& indices);
-llvm::Value* emit_reduce_lanes(Builder& builder, loop::Op op, loop::Scalar scalar, llvm::Value* a);
+llvm::Value* emit_reduce_lanes(Builder& builder, const Types& types, loop::Op op,
+                               loop::Scalar scalar, llvm::Value* a);
 /// Between a value and its form in memory (bool: i1 and i8).
 llvm::Value* to_memory(Builder& builder, const Types& types, loop::Type type, llvm::Value* value);
 llvm::Value* from_memory(Builder& builder, loop::Type type, llvm::Value* value);

@@ -252,6 +252,35 @@ TEST(Object, TextNamesKernels) {
   EXPECT_NE(text.find("llvm.fma.v4f32"), std::string::npos);
 }
 
+/// Which instruction a sum of pair products asks for.
+TEST(Object, PairProductsAreInstructions) {
+  const std::pair<const char*, const char*> cases[] = {{"cortex-m4", "@llvm.arm.smlad"},
+                                                       {"cortex-m33", "@llvm.arm.smlad"},
+                                                       {"x86-64", "@llvm.x86.sse2.pmadd.wd"},
+                                                       {"x86-64-v3", "@llvm.x86.avx2.pmadd.wd"},
+                                                       {"x86-64-v4", "@llvm.x86.avx512.pmaddw.d"}};
+  for (const auto& [name, wanted] : cases) {
+    const TargetInfo& target = *find_target(name);
+    const int32_t lanes = target.vector_lanes(4);
+    const auto words = [&](const char* buffer) {
+      const Expr at = loop::var("i") * (2 * lanes);
+      return loop::bitcast({Scalar::i32, lanes}, loop::load({Scalar::i16, 2 * lanes}, buffer, at));
+    };
+    const Expr at = loop::var("i") * lanes;
+    const Expr sum = loop::load({Scalar::i32, lanes}, "y", at);
+    loop::Kernel kernel;
+    kernel.name = "k";
+    kernel.buffers = {read_buffer("a", Scalar::i16, {128}), read_buffer("b", Scalar::i16, {128}),
+                      write_buffer("y", Scalar::i32, {64})};
+    kernel.body =
+        loop::for_loop("i", 0, 64 / lanes,
+                       loop::store("y", at, sum + loop::binary(Op::dot2, words("a"), words("b"))));
+    const std::string text = emit_llvm_text(single_kernel(kernel), target);
+    EXPECT_NE(text.find(wanted), std::string::npos) << name;
+    EXPECT_EQ(text.find("= mul "), std::string::npos) << name;
+  }
+}
+
 /// More live vectors than registers: the stack holds those that wait, also where the target counts
 /// vectors in units of its own.
 TEST(Object, FramesHoldSpilledVectors) {

@@ -24,10 +24,11 @@ constexpr Scalar kFloats[] = {Scalar::f32, Scalar::f64};
 /// own, `lanes` elements at a time.
 class Sheet {
  public:
-  Sheet(Scalar scalar, int32_t lanes) : type_{scalar, lanes}, lanes_(lanes) {
+  Sheet(Scalar scalar, int32_t lanes)
+      : type_{scalar, lanes}, lanes_(lanes), count_(kCount / lanes * lanes) {
     kernel_.name = "k";
     for (const char* name : {"a", "b", "c"}) {
-      kernel_.buffers.push_back(read_buffer(name, scalar, {kCount}));
+      kernel_.buffers.push_back(read_buffer(name, scalar, {count_}));
     }
   }
 
@@ -36,15 +37,15 @@ class Sheet {
   Expr start() const { return loop::var("i") * lanes_; }
 
   void add(const std::string& name, const Expr& value) {
-    kernel_.buffers.push_back(write_buffer(name, value.type().scalar, {kCount}));
+    kernel_.buffers.push_back(write_buffer(name, value.type().scalar, {count_}));
     body_.push_back(loop::store(name, start(), value));
   }
 
   void check() {
-    kernel_.body = loop::for_loop("i", 0, kCount / lanes_, loop::block(body_));
+    kernel_.body = loop::for_loop("i", 0, count_ / lanes_, loop::block(body_));
     std::vector<Literal> inputs;
     for (uint64_t seed = 1; seed <= 3; ++seed) {
-      inputs.push_back(special_values(loop::element_of(type_.scalar), kCount, seed));
+      inputs.push_back(special_values(loop::element_of(type_.scalar), count_, seed));
     }
     expect_agreement(single_kernel(kernel_), inputs);
   }
@@ -52,6 +53,7 @@ class Sheet {
  private:
   Type type_;
   int32_t lanes_;
+  int64_t count_;  // whole vectors
   loop::Kernel kernel_;
   std::vector<loop::Stmt> body_;
 };
@@ -181,6 +183,24 @@ TEST_P(Lanes, MathFunctions) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Widths, Lanes, ::testing::Values(1, 4, 16));
+
+TEST(Operations, PairProducts) {
+  for (const int32_t lanes : {1, 2, 3, 4, 6, 8, 16, 32}) {
+    SCOPED_TRACE(lanes);
+    Sheet sheet(Scalar::i32, lanes);
+    const Expr a = sheet.operand("a"), b = sheet.operand("b"), c = sheet.operand("c");
+    const Expr product = loop::binary(Op::dot2, a, b);
+    sheet.add("product", product);
+    sheet.add("sum", c + loop::binary(Op::dot2, b, c));
+    sheet.add("sums", loop::binary(Op::dot2, a, c) + loop::binary(Op::dot2, b, c) + product);
+    sheet.add("by_constant", loop::binary(Op::dot2, a, loop::int_constant(a.type(), -65533)));
+    // Halves of -2^15 where a is negative: the one sum that wraps.
+    const Expr sign = loop::binary(Op::shr, a, loop::int_constant(a.type(), 31));
+    const Expr lowest = sign && loop::int_constant(a.type(), static_cast<int32_t>(0x80008000));
+    sheet.add("lowest", loop::binary(Op::dot2, lowest, lowest));
+    sheet.check();
+  }
+}
 
 TEST(Operations, FloorDivisionOfIndices) {
   loop::Kernel kernel;
