@@ -142,6 +142,11 @@ Text FunctionWriter::node_text(const Expr& e) {
     case ExprKind::unary:
       return unary_text(prelude_, node.op, node.args[0].type(), expr(node.args[0]));
     case ExprKind::binary: {
+      if (const Expr product = product_in_sum(node)) {
+        const Expr& other = node.args[product.get() == node.args[1].get() ? 0 : 1];
+        const Text sum = expr(other), a = expr(product->args[0]);
+        return product_sum_text(prelude_, a, expr(product->args[1]), sum);
+      }
       const Text a = expr(node.args[0]);
       return binary_text(prelude_, node.op, node.args[0].type(), a, expr(node.args[1]));
     }
@@ -183,6 +188,19 @@ Text FunctionWriter::node_text(const Expr& e) {
   }
   BC_CHECK(false, "expression of kind {} ({}) must have been lowered before code is emitted",
            static_cast<int>(node.kind), node.name);
+}
+
+/// Which operand of an addition is a pair product that is used nowhere else and becomes one
+/// instruction with it; empty when none is.
+Expr FunctionWriter::product_in_sum(const ExprNode& node) const {
+  if (node.op != Op::add || !adds_pair_products(prelude_.target(), node.type)) return {};
+  for (const size_t side : {1u, 0u}) {
+    const Expr& e = node.args[side];
+    const auto uses = uses_.find(e.get());
+    const bool once = uses == uses_.end() || uses->second < 2;
+    if (e->kind == ExprKind::binary && e->op == Op::dot2 && once) return e;
+  }
+  return {};
 }
 
 Text FunctionWriter::if_text(const ExprNode& node) {

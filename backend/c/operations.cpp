@@ -311,6 +311,8 @@ Text binary_text(Prelude& prelude, Op op, Type type, Text a, Text b) {
       return floor_division_text(prelude, op, type, a, b);
     case Op::mul_high:
       return binary_helper(prelude, op, type, a, b, [&] { return mul_high_body(prelude, type); });
+    case Op::dot2:
+      return pair_product_text(prelude, type, a, b);
     default:
       break;
   }

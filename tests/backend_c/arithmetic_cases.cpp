@@ -159,6 +159,27 @@ Case selections(ElementType element, int32_t lanes) {
   return e.finish();
 }
 
+Case pair_products(int32_t lanes) {
+  Elementwise e(fmt::format("pairs_{}", lanes), lanes);
+  const Expr a = e.input("a", interesting(ElementType::i32, kCount, 20));
+  const Expr b = e.input("b", interesting(ElementType::i32, kCount, 21));
+  // Words of two numbers each.
+  e.builder().input("x", interesting(ElementType::i16, 2 * kCount, 22), {Dim(2 * kCount)});
+  const Expr halves =
+      loop::load({Scalar::i16, 2 * lanes}, "x", loop::var("i") * loop::index_constant(2 * lanes));
+  const Expr x = loop::bitcast({Scalar::i32, lanes}, halves);
+  const Expr product = loop::binary(Op::dot2, a, b);
+  e.output(product);
+  e.output(loop::binary(Op::dot2, x, a) + b);
+  e.output(a + loop::binary(Op::dot2, x, b) + product);
+  e.output(loop::binary(Op::dot2, a, loop::int_constant(a.type(), -65533)));
+  // Halves of -2^15 where a is negative: the one sum that wraps.
+  const Expr sign = loop::binary(Op::shr, a, loop::int_constant(a.type(), 31));
+  const Expr lowest = sign && loop::int_constant(a.type(), static_cast<int32_t>(0x80008000));
+  e.output(loop::binary(Op::dot2, lowest, lowest));
+  return e.finish();
+}
+
 }  // namespace
 
 std::vector<Case> arithmetic_cases() {
@@ -168,6 +189,12 @@ std::vector<Case> arithmetic_cases() {
     cases.push_back(arithmetic(element, lanes_of(element)));
   }
   for (const int32_t lanes : {1, 4}) cases.push_back(booleans(lanes));
+  return cases;
+}
+
+std::vector<Case> pair_product_cases() {
+  std::vector<Case> cases;
+  for (const int32_t lanes : {1, 2, 4, 8, 16}) cases.push_back(pair_products(lanes));
   return cases;
 }
 

@@ -54,6 +54,18 @@ void check(const std::vector<Case>& cases, const TargetInfo& target = host_targe
 
 TEST(EmitC, Compilers) { EXPECT_FALSE(host_compilers().empty()); }
 TEST(EmitC, Arithmetic) { check(arithmetic_cases()); }
+/// gcc notes how wide vectors were once passed to functions.
+TEST(EmitC, PairProducts) {
+  TargetInfo target = host_target();
+  target.compiler_flags += " -Wno-psabi";
+  check(pair_product_cases(), target);
+}
+/// Compiled for less than the file was made for.
+TEST(EmitC, PairProductsWithoutInstructions) {
+  TargetInfo target = *find_target("x86-64-v4");
+  target.compiler_flags = "-march=x86-64 -Wno-psabi";
+  check(pair_product_cases(), target);
+}
 TEST(EmitC, Conversions) { check(conversion_cases()); }
 TEST(EmitC, Vectors) { check(vector_cases()); }
 TEST(EmitC, Statements) { check(statement_cases()); }
@@ -66,6 +78,51 @@ TEST(EmitC, Instructions) {
 TEST(EmitC, WidestVectors) {
   if (!__builtin_cpu_supports("x86-64-v4")) GTEST_SKIP() << "this machine has no AVX-512";
   check(widest_cases(), *find_target("x86-64-v4"));
+}
+
+/// Instructions of the emitted C, as every compiler gives it for a target.
+std::vector<std::string> assembly_of(const Case& c, const std::string& name) {
+  const TargetInfo& target = *find_target(name);
+  std::vector<std::string> commands;
+  if (is_installed(target.cross_compiler)) commands.push_back(target.cross_compiler);
+  if (is_installed("clang-19")) {
+    commands.push_back("clang-19 -ffreestanding -nostdlibinc --target=" + target.triple);
+  }
+  std::vector<std::string> texts;
+  for (const std::string& command : commands) {
+    const Folder folder;
+    const CSource source = emit_c(c.program, target, {.header = {.target = target.name}});
+    folder.write(c.program.name + ".c", source.source);
+    folder.write(c.program.name + ".h", source.header);
+    bool ok = false;
+    texts.push_back(
+        run_command(fmt::format("cd {} && {} -std=c11 -O2 {} -S -o - {}.c", folder.path(), command,
+                                target.compiler_flags, c.program.name),
+                    ok));
+    EXPECT_TRUE(ok) << texts.back();
+  }
+  return texts;
+}
+
+TEST(EmitC, PairProductsAreInstructions) {
+  const std::pair<const char*, const char*> vectors[] = {{"x86-64", "pmaddwd.*%xmm"},
+                                                         {"x86-64-v3", "vpmaddwd.*%ymm"},
+                                                         {"x86-64-v4", "vpmaddwd.*%zmm"}};
+  for (const auto& [name, instruction] : vectors) {
+    for (const std::string& text : assembly_of(pair_product_cases().back(), name)) {
+      EXPECT_TRUE(std::regex_search(text, std::regex(instruction))) << name;
+      EXPECT_FALSE(std::regex_search(text, std::regex("pmulld"))) << name;
+    }
+  }
+  for (const char* name : {"cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55"}) {
+    for (const std::string& text : assembly_of(pair_product_cases().front(), name)) {
+      for (const char* instruction : {"smuad", "smlad"}) {
+        EXPECT_TRUE(std::regex_search(text, std::regex(instruction))) << name << instruction;
+      }
+      // A word of two numbers is loaded at once.
+      EXPECT_FALSE(std::regex_search(text, std::regex("ldrs?h|pkhbt"))) << name;
+    }
+  }
 }
 
 /// Whole vectors must not hang on gcc's vectoriser, which -O1 leaves out and -O3 lets go too far.

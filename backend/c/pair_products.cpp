@@ -1,0 +1,136 @@
+// dot2 (operations.h): the instruction of x86 and of Arm with DSP where the compiler's flags allow
+// it, shifts and products elsewhere.
+#include "backend/c/operations.h"
+#include "ir/graph/error.h"
+
+namespace backcast::c_backend {
+
+using loop::Scalar;
+using loop::Type;
+
+namespace {
+
+bool is_arm(const TargetInfo& target) {
+  return target.architecture == Architecture::thumb || target.architecture == Architecture::arm;
+}
+
+/// Products of halves fit; their sum may not.
+std::string generic_body(Prelude& prelude, Type type) {
+  const std::string wrapping = prelude.unsigned_type(type), plain = prelude.type(type);
+  if (!type.is_vector()) {
+    return "  const int32_t low = (int16_t)a * (int16_t)b, high = (a >> 16) * (b >> 16);\n"
+           "  return (int32_t)((uint32_t)low + (uint32_t)high);\n";
+  }
+  return fmt::format(
+      "  const {1} low = (({1})(({0})a << 16) >> 16) * (({1})(({0})b << 16) >> 16);\n"
+      "  const {1} high = (a >> 16) * (b >> 16);\n"
+      "  return ({1})(({0})low + ({0})high);\n",
+      wrapping, plain);
+}
+
+std::string lanes_from(int32_t first, int32_t lanes) {
+  std::string list;
+  for (int32_t lane = 0; lane < lanes; ++lane) list += fmt::format(", {}", first + lane);
+  return list;
+}
+
+std::string product_of(Prelude& prelude, Type type, const std::string& a, const std::string& b) {
+  return pair_product_text(prelude, type, {a}, {b}).text;
+}
+
+/// Whole registers, halves of longer vectors; two lanes lie in a register twice.
+std::string x86_body(Prelude& prelude, Type type) {
+  const int32_t lanes = type.lanes;
+  const auto shuffled = [](const std::string& a, const std::string& b, const std::string& list) {
+    return fmt::format("__builtin_shufflevector({}, {}{})", a, b, list);
+  };
+  if (lanes < 4) {
+    const auto twice = [&](const char* name) { return shuffled(name, name, ", 0, 1, 0, 1"); };
+    const Type whole = type.with_lanes(4);
+    const std::string product = product_of(prelude, whole, twice("a"), twice("b"));
+    return fmt::format("  const {} r = {};\n  return {};\n", prelude.type(whole), product,
+                       shuffled("r", "r", lanes_from(0, lanes)));
+  }
+  if (lanes > prelude.target().vector_lanes(4)) {
+    const Type half = type.with_lanes(lanes / 2);
+    const auto product = [&](int32_t first) {
+      const std::string list = lanes_from(first, half.lanes);
+      return product_of(prelude, half, shuffled("a", "a", list), shuffled("b", "b", list));
+    };
+    const std::string low = product(0);
+    return fmt::format("  const {} low = {};\n  const {} high = {};\n  return {};\n",
+                       prelude.type(half), low, prelude.type(half), product(half.lanes),
+                       shuffled("low", "high", lanes_from(0, lanes)));
+  }
+  const std::string pairs = prelude.type({Scalar::i16, 2 * lanes});
+  const std::string operands = fmt::format("({0})a, ({0})b", pairs);
+  std::string product =
+      fmt::format("  return __builtin_ia32_pmaddwd{}({});\n", 32 * lanes, operands);
+  if (lanes == 16) {
+    // gcc's has a mask, of which all bits are set.
+    product = fmt::format("#if defined(__clang__)\n{}#else\n  return {}({}, a, 0xffff);\n#endif\n",
+                          product, "__builtin_ia32_pmaddwd512_mask", operands);
+  }
+  return fmt::format("#if defined({})\n{}#else\n{}#endif\n",
+                     lanes == 4   ? "__SSE2__"
+                     : lanes == 8 ? "__AVX2__"
+                                  : "__AVX512BW__",
+                     product, generic_body(prelude, type));
+}
+
+/// `instruction` where the compiler has Arm's instructions on pairs, else `otherwise`.
+std::string arm_body(Prelude& prelude, std::string_view instruction, const std::string& otherwise) {
+  prelude.helper("arm_acle", [] {
+    return std::string("#if defined(__ARM_FEATURE_SIMD32)\n#include <arm_acle.h>\n#endif\n");
+  });
+  return fmt::format("#if defined(__ARM_FEATURE_SIMD32)\n  return {};\n#else\n{}#endif\n",
+                     instruction, otherwise);
+}
+
+std::string lanewise_body(Prelude& prelude, Type type) {
+  return fmt::format(
+      "  {} r = a;\n  for (int lane = 0; lane < {}; ++lane) r[lane] = {};\n  return r;\n",
+      prelude.type(type), type.lanes,
+      product_of(prelude, type.with_lanes(1), "a[lane]", "b[lane]"));
+}
+
+std::string body(Prelude& prelude, Type type) {
+  const TargetInfo& target = prelude.target();
+  if (!target.pair_products) return generic_body(prelude, type);
+  if (target.architecture == Architecture::x86_64) {
+    return type.is_vector() ? x86_body(prelude, type) : generic_body(prelude, type);
+  }
+  BC_CHECK(is_arm(target), "{} has pair products of a kind unknown here", target.name);
+  if (type.is_vector()) return lanewise_body(prelude, type);
+  return arm_body(prelude, "__smuad(a, b)", generic_body(prelude, type));
+}
+
+}  // namespace
+
+Text pair_product_text(Prelude& prelude, Type type, const Text& a, const Text& b) {
+  const std::string name = "dot2_" + prelude.tag(type);
+  prelude.helper(name, [&] {
+    const std::string c_type = prelude.type(type);
+    return inline_function(c_type, name, fmt::format("{0} a, {0} b", c_type)) + " {\n" +
+           body(prelude, type) + "}\n";
+  });
+  return {fmt::format("{}({}, {})", name, a.text, b.text)};
+}
+
+bool adds_pair_products(const TargetInfo& target, Type type) {
+  return target.pair_products && is_arm(target) && type == Type{Scalar::i32};
+}
+
+Text product_sum_text(Prelude& prelude, const Text& a, const Text& b, const Text& sum) {
+  const std::string name = "dot2_add_i32";
+  prelude.helper(name, [&] {
+    const std::string product = product_of(prelude, {Scalar::i32}, "a", "b");
+    const std::string otherwise =
+        fmt::format("  return (int32_t)((uint32_t){} + (uint32_t)c);\n", product);
+    return inline_function("int32_t", name, "int32_t a, int32_t b, int32_t c") + " {\n" +
+           arm_body(prelude, "__smlad(a, b, c)", otherwise) + "}\n";
+  });
+  return {fmt::format("{}({}, {}, {})", name, a.text, b.text, sum.text)};
+}
+
+}  // namespace backcast::c_backend
