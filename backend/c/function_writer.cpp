@@ -141,15 +141,8 @@ Text FunctionWriter::node_text(const Expr& e) {
       return load_text(node);
     case ExprKind::unary:
       return unary_text(prelude_, node.op, node.args[0].type(), expr(node.args[0]));
-    case ExprKind::binary: {
-      if (const Expr product = product_in_sum(node)) {
-        const Expr& other = node.args[product.get() == node.args[1].get() ? 0 : 1];
-        const Text sum = expr(other), a = expr(product->args[0]);
-        return product_sum_text(prelude_, a, expr(product->args[1]), sum);
-      }
-      const Text a = expr(node.args[0]);
-      return binary_text(prelude_, node.op, node.args[0].type(), a, expr(node.args[1]));
-    }
+    case ExprKind::binary:
+      return binary_of(node);
     case ExprKind::fma: {
       const Text a = expr(node.args[0]), b = expr(node.args[1]);
       return fma_text(prelude_, node.type, a, b, expr(node.args[2]));
@@ -190,17 +183,20 @@ Text FunctionWriter::node_text(const Expr& e) {
            static_cast<int>(node.kind), node.name);
 }
 
-/// Which operand of an addition is a pair product that is used nowhere else and becomes one
-/// instruction with it; empty when none is.
-Expr FunctionWriter::product_in_sum(const ExprNode& node) const {
-  if (node.op != Op::add || !adds_pair_products(prelude_.target(), node.type)) return {};
+/// An addition and a pair product that is used nowhere else become one instruction where there is
+/// one.
+Text FunctionWriter::binary_of(const ExprNode& node) {
+  const bool joins = node.op == Op::add && adds_pair_products(prelude_.target(), node.type);
   for (const size_t side : {1u, 0u}) {
-    const Expr& e = node.args[side];
-    const auto uses = uses_.find(e.get());
-    const bool once = uses == uses_.end() || uses->second < 2;
-    if (e->kind == ExprKind::binary && e->op == Op::dot2 && once) return e;
+    const Expr& product = node.args[side];
+    if (!joins || product->kind != ExprKind::binary || product->op != Op::dot2) continue;
+    const auto uses = uses_.find(product.get());
+    if (uses != uses_.end() && uses->second > 1) continue;
+    const Text sum = expr(node.args[1 - side]), a = expr(product->args[0]);
+    return product_sum_text(prelude_, a, expr(product->args[1]), sum);
   }
-  return {};
+  const Text a = expr(node.args[0]);
+  return binary_text(prelude_, node.op, node.args[0].type(), a, expr(node.args[1]));
 }
 
 Text FunctionWriter::if_text(const ExprNode& node) {

@@ -63,7 +63,7 @@ class FunctionWriter {
   Text node_text(const loop::Expr& e);
   Text load_text(const loop::ExprNode& node);
   Text if_text(const loop::ExprNode& node);
-  loop::Expr product_in_sum(const loop::ExprNode& node) const;
+  Text binary_of(const loop::ExprNode& node);
   Text call_text(const loop::ExprNode& node);
   Text name_of(const loop::Expr& e);  // a temporary unless the text is one
   std::vector<std::string> lane_indices(const loop::Expr& index);
