@@ -16,6 +16,7 @@
 #include "passes/graph/factor.h"
 #include "passes/graph/fold_scale.h"
 #include "passes/graph/inline_calls.h"
+#include "passes/graph/integer_products.h"
 #include "passes/graph/keep_positions.h"
 #include "passes/graph/simplify.h"
 #include "passes/lower/fuse.h"
@@ -98,6 +99,8 @@ const std::vector<GraphPass>& graph_passes() {
   static const std::vector<GraphPass> passes{
       // One function without calls, so that every later pass sees all there is.
       {"inline_calls", inline_calls},
+      // Products of quantised operands are products of integers.
+      {"integer_products", integer_products},
       // Constants, common subexpressions, algebra.
       {"simplify", simplify},
       // What a derivative is multiplied by becomes one tensor of the forward pass.

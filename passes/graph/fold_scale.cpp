@@ -7,6 +7,7 @@
 #include "ir/graph/builder.h"
 #include "ir/ops/ops.h"
 #include "passes/graph/algebra.h"
+#include "passes/graph/contraction_axes.h"
 
 namespace backcast {
 namespace {
@@ -140,23 +141,8 @@ class Folding {
   /// nothing where it changes along a contracted dimension.
   std::optional<ValueId> spread_over_result(const Node wide, const Node& dot, size_t side) {
     if (wide.op != &ops::broadcast) return std::nullopt;
-    const DotGeneralAttrs& attrs = dot.attrs.as<DotGeneralAttrs>();
-    const Ints& batch = side == 0 ? attrs.lhs_batch : attrs.rhs_batch;
-    const Ints& contract = side == 0 ? attrs.lhs_contract : attrs.rhs_contract;
-    const int64_t rank = wide.type.tensor().rank();
-    // Where the operand's free dimensions begin in the result.
-    int64_t next = side == 0 ? static_cast<int64_t>(batch.size())
-                             : dot.type.tensor().rank() -
-                                   (rank - static_cast<int64_t>(batch.size() + contract.size()));
-    std::map<int64_t, int64_t> in_result;
-    for (int64_t d = 0; d < rank; ++d) {
-      const auto at = std::find(batch.begin(), batch.end(), d);
-      if (at != batch.end()) {
-        in_result[d] = at - batch.begin();
-      } else if (std::find(contract.begin(), contract.end(), d) == contract.end()) {
-        in_result[d] = next++;
-      }
-    }
+    const std::map<int64_t, int64_t> in_result =
+        axes_in_result(dot, side, wide.type.tensor().rank());
     const TensorType small = b_.tensor_type(wide.operands[0]);
     const Ints& dims = wide.attrs.as<BroadcastAttrs>().dims;
     ReshapeAttrs kept;

@@ -14,6 +14,15 @@ using loop::ExprNode;
 
 namespace {
 
+/// x of `is_nan(x) ? constant : x`, which compilers compute once.
+const Expr* guarded_by_nan(const Expr& e) {
+  const Expr& condition = e->args[0];
+  const bool guards = condition->kind == ExprKind::unary && condition->op == loop::Op::is_nan &&
+                      e->args[1]->kind == ExprKind::constant &&
+                      loop::equal(condition->args[0], e->args[2]);
+  return guards ? &e->args[2] : nullptr;
+}
+
 void add_cost(const Expr& e, DefinitionCost& total) {
   switch (e->kind) {
     case ExprKind::access:
@@ -28,8 +37,11 @@ void add_cost(const Expr& e, DefinitionCost& total) {
     case ExprKind::binary:
       if (e.type().scalar != loop::Scalar::index && !loop::is_comparison(e->op)) ++total.arithmetic;
       break;
-    case ExprKind::fma:
     case ExprKind::select:
+      ++total.arithmetic;
+      if (const Expr* value = guarded_by_nan(e)) return add_cost(*value, total);
+      break;
+    case ExprKind::fma:
       ++total.arithmetic;
       break;
     case ExprKind::call:

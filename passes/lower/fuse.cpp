@@ -107,11 +107,13 @@ class Fusion {
 
   void inline_producers(size_t s) {
     Unit& unit = list_.at(s);
+    const bool widens = only_widens(unit);
     for (int round = 0; round < 8; ++round) {
       std::set<size_t> wanted;
       for_each_access(unit.definition, [&](const loop::ExprNode& read, bool in_reduction) {
         std::optional<Source> from = list_.source(read);
-        if (from && worth_inlining(list_.at(from->step), unit.definition, in_reduction))
+        if (!from || (widens && cost(list_.at(from->step).definition).total() > 0)) return;
+        if (worth_inlining(list_.at(from->step), unit.definition, in_reduction))
           wanted.insert(from->step);
       });
       if (wanted.empty()) return;
@@ -130,6 +132,26 @@ class Fusion {
         list_.take_reads(s, step);
       }
     }
+  }
+
+  /// Only converts small integers for its readers, each of which will do so when it reads: what is
+  /// stored are the small ones.
+  bool only_widens(const Unit& unit) const {
+    const Definition& definition = unit.definition;
+    if (!unit.is_map() || !unit.has_one_output() || !in_arena(unit.outputs()[0])) return false;
+    const Expr& value = definition.outputs[0].value;
+    if (value->kind != ExprKind::cast || value->args[0]->kind != ExprKind::access) return false;
+    const auto bytes = [](const Expr& e) {
+      const loop::Scalar type = e.type().scalar;
+      return loop::is_integer(type) && type != loop::Scalar::index
+                 ? byte_size(loop::element_of(type))
+                 : 0;
+    };
+    const int64_t narrow = bytes(value->args[0]);
+    if (narrow == 0 || bytes(value) <= narrow) return false;
+    const std::set<size_t>& readers = list_.readers(unit.outputs()[0]);
+    return std::all_of(readers.begin(), readers.end(),
+                       [&](size_t reader) { return list_.original(reader) != nullptr; });
   }
 
   bool worth_inlining(const Unit& producer, const Definition& consumer, bool in_reduction) const {
@@ -202,6 +224,7 @@ class Fusion {
   void merge_producers(size_t s) {
     for (int round = 0; round < 4; ++round) {
       if (list_.is_gone(s) || !list_.at(s).is_map() || !list_.at(s).has_one_output()) return;
+      if (only_widens(list_.at(s))) return;
       // Reductions first: what is left may still be elementwise.
       std::set<std::pair<bool, size_t>> candidates;
       for_each_access(list_.at(s).definition, [&](const loop::ExprNode& read, bool) {

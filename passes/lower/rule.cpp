@@ -126,6 +126,13 @@ Expr convert_to_integer(Expr value, loop::Type to) {
   bool is_signed_target = is_signed(loop::element_of(to.scalar));
   double above = std::ldexp(1.0, is_signed_target ? bits - 1 : bits);  // first value too large
   double below = is_signed_target ? -above : 0.0;
+  if (bits <= 16) {  // both ends are floating-point numbers
+    const Expr top = loop::float_constant(from, above - 1),
+               bottom = loop::float_constant(from, below);
+    const Expr number =
+        loop::select(loop::unary(Op::is_nan, value), loop::float_constant(from, 0.0), value);
+    return loop::cast(to, loop::min(loop::max(number, bottom), top));
+  }
   Expr too_large = loop::binary(Op::ge, value, loop::float_constant(from, above));
   Expr too_small = loop::binary(Op::le, value, loop::float_constant(from, below));
   Expr out = loop::binary(Op::bit_or, loop::binary(Op::bit_or, too_large, too_small),

@@ -1,0 +1,45 @@
+#include "passes/graph/contraction_axes.h"
+
+#include <algorithm>
+
+#include "ir/ops/ops.h"
+
+namespace backcast {
+namespace {
+
+std::map<int64_t, int64_t> axes_of_dot(const Node& dot, size_t side, int64_t rank) {
+  const DotGeneralAttrs& attrs = dot.attrs.as<DotGeneralAttrs>();
+  const Ints& batch = side == 0 ? attrs.lhs_batch : attrs.rhs_batch;
+  const Ints& contract = side == 0 ? attrs.lhs_contract : attrs.rhs_contract;
+  const int64_t taken = static_cast<int64_t>(batch.size() + contract.size());
+  // Where the operand's free dimensions begin in the result.
+  int64_t next =
+      side == 0 ? static_cast<int64_t>(batch.size()) : dot.type.tensor().rank() - (rank - taken);
+  std::map<int64_t, int64_t> in_result;
+  for (int64_t d = 0; d < rank; ++d) {
+    const auto at = std::find(batch.begin(), batch.end(), d);
+    if (at != batch.end()) {
+      in_result[d] = at - batch.begin();
+    } else if (std::find(contract.begin(), contract.end(), d) == contract.end()) {
+      in_result[d] = next++;
+    }
+  }
+  return in_result;
+}
+
+}  // namespace
+
+bool is_contraction(const Node& node) {
+  return node.op == &ops::dot_general || node.op == &ops::conv;
+}
+
+std::map<int64_t, int64_t> axes_in_result(const Node& contraction, size_t side, int64_t rank) {
+  if (contraction.op == &ops::dot_general) return axes_of_dot(contraction, side, rank);
+  if (contraction.op != &ops::conv) return {};
+  const ConvAttrs& attrs = contraction.attrs.as<ConvAttrs>();
+  if (side == 1) return {{attrs.kernel_output, attrs.output_feature}};
+  if (attrs.batch_groups > 1) return {};
+  return {{attrs.input_batch, attrs.output_batch}};
+}
+
+}  // namespace backcast
