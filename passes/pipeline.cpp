@@ -18,6 +18,7 @@
 #include "passes/graph/inline_calls.h"
 #include "passes/graph/integer_products.h"
 #include "passes/graph/keep_positions.h"
+#include "passes/graph/requantise.h"
 #include "passes/graph/simplify.h"
 #include "passes/lower/fuse.h"
 #include "passes/lower/join_updates.h"
@@ -103,6 +104,8 @@ const std::vector<GraphPass>& graph_passes() {
       {"integer_products", integer_products},
       // Constants, common subexpressions, algebra.
       {"simplify", simplify},
+      // What is rounded between products of integers needs few operations.
+      {"requantise", requantise},
       // What a derivative is multiplied by becomes one tensor of the forward pass.
       {"factor", factor},
       // Batch normalisation and its like disappear into weights.

@@ -1,6 +1,6 @@
-// cast: the same number in another element type. Float to integer truncates toward zero and
-// saturates, NaN gives 0; integer to integer wraps around; anything to bool is x != 0; to a float
-// rounds once to the nearest, halves to even.
+// cast: the same number in another element type. Float to integer truncates toward zero, or rounds
+// to nearest even where asked to, and saturates, NaN gives 0; integer to integer wraps around;
+// anything to bool is x != 0; to a float rounds once to the nearest, halves to even.
 #include <limits>
 
 #include "ir/ops/elementwise.h"
@@ -10,17 +10,17 @@ namespace backcast::ops {
 namespace {
 
 template <class T>
-T saturated(double x) {
+T saturated(double x, Rounding rounding) {
   if (std::isnan(x)) return T{0};
-  const double truncated = std::trunc(x);
+  const double whole = rounding == Rounding::nearest_even ? std::nearbyint(x) : std::trunc(x);
   // 2^digits is exact in double, the maximum of a 64-bit type is not.
-  if (truncated >= std::ldexp(1.0, std::numeric_limits<T>::digits)) {
+  if (whole >= std::ldexp(1.0, std::numeric_limits<T>::digits)) {
     return std::numeric_limits<T>::max();
   }
-  if (truncated < static_cast<double>(std::numeric_limits<T>::min())) {
+  if (whole < static_cast<double>(std::numeric_limits<T>::min())) {
     return std::numeric_limits<T>::min();
   }
-  return static_cast<T>(truncated);
+  return static_cast<T>(whole);
 }
 
 /// An integer as a double rounded to odd: bits that get lost leave the last kept bit set, so that
@@ -38,7 +38,7 @@ double rounded_to_odd(T x) {
 }
 
 template <class From, class To>
-typename To::Stored convert(typename From::Value x) {
+typename To::Stored convert(typename From::Value x, Rounding rounding) {
   using T = typename To::Value;
   if constexpr (To::kKind == kBool) {
     return To::store(x != typename From::Value{0});
@@ -48,7 +48,7 @@ typename To::Stored convert(typename From::Value x) {
     }
     return To::store(static_cast<double>(x));
   } else if constexpr (From::kKind == kFloat) {
-    return To::store(saturated<T>(x));
+    return To::store(saturated<T>(x, rounding));
   } else {
     return To::store(static_cast<T>(x));
   }
@@ -60,7 +60,8 @@ Type infer_cast(const InferContext& context) {
 
 Value evaluate_cast(const EvalContext& context) {
   const Literal& x = context.tensor(0);
-  const ElementType target = context.node.attrs.as<CastAttrs>().to;
+  const CastAttrs& attrs = context.node.attrs.as<CastAttrs>();
+  const ElementType target = attrs.to;
   if (target == x.element()) return x;
   ResultBuffer result(target, x.shape());
   const int64_t count = result.count();
@@ -70,7 +71,8 @@ Value evaluate_cast(const EvalContext& context) {
       using To = decltype(to_codec);
       const typename From::Stored* from = x.data<typename From::Stored>();
       typename To::Stored* to = result.data<typename To::Stored>();
-      for (int64_t i = 0; i < count; ++i) to[i] = convert<From, To>(From::load(from[i]));
+      for (int64_t i = 0; i < count; ++i)
+        to[i] = convert<From, To>(From::load(from[i]), attrs.rounding);
     });
   });
   return result.finish();
@@ -87,7 +89,8 @@ std::vector<Adjoint> gradient_of_cast(GradientContext& context) {
 const OpDef cast = {
     .name = "cast",
     .documentation =
-        "The same numbers in another element type: floats truncate and saturate to integers, "
+        "The same numbers in another element type: floats truncate (or round to the nearest even, "
+        "where `rounding` says so) and saturate to integers, "
         "integers wrap around, x != 0 is a bool, and floats round to the nearest even.",
     .min_operands = 1,
     .max_operands = 1,

@@ -88,11 +88,33 @@ std::optional<CutDimension> cut(const Dim& input, const Dim& output, int64_t ker
   return CutDimension{extent - stride * dropped, output.constant() - dropped};
 }
 
+/// Sums of so many products of two bounded values.
+std::optional<Bounds> sum_of_products(const IntervalContext& context, const Dim& terms) {
+  double reach = terms.is_constant() ? static_cast<double>(terms.constant()) : std::nan("");
+  for (const Bounds* operand : context.operands) {
+    double largest = 0;
+    for (const double r : operand->planes[Bounds::reach]) largest = std::max(largest, r);
+    reach *= largest;
+  }
+  if (!std::isfinite(reach)) return {};
+  Bounds result = Bounds::between(context.node.type.tensor().rank(), -reach, reach);
+  result.terms = terms.constant();
+  widen_sums(result, context.node.type.tensor().element);
+  return result;
+}
+
 std::optional<Bounds> conv_interval(const IntervalContext& context) {
   ConvAttrs attrs = context.node.attrs.as<ConvAttrs>();
   const Literal* weights = context.constants[1];
   const TensorType& x = *context.types[0];
-  if (is_hopeless(weights, *context.operands[0]) || attrs.batch_groups != 1) return {};
+  if (is_hopeless(weights, *context.operands[0]) || attrs.batch_groups != 1) {
+    const Shape& kernel = context.types[1]->shape;
+    Dim terms = kernel[static_cast<size_t>(attrs.kernel_input)];
+    for (const int64_t axis : attrs.kernel_spatial) {
+      terms = terms * kernel[static_cast<size_t>(axis)];
+    }
+    return sum_of_products(context, terms);
+  }
   const Dim& features = x.shape[static_cast<size_t>(attrs.input_feature)];
   if (!features.is_constant()) return {};
   std::vector<bool> others(x.shape.size(), true);
@@ -144,8 +166,14 @@ std::optional<Bounds> dot_interval(const IntervalContext& context) {
   const DotGeneralAttrs& attrs = context.node.attrs.as<DotGeneralAttrs>();
   const size_t side = context.constants[1] != nullptr ? 0 : 1;
   const Literal* weights = context.constants[1 - side];
-  if (is_hopeless(weights, *context.operands[side])) return {};
   const Shape& shape = context.types[side]->shape;
+  if (is_hopeless(weights, *context.operands[side])) {
+    Dim terms = 1;
+    for (const int64_t axis : side == 0 ? attrs.lhs_contract : attrs.rhs_contract) {
+      terms = terms * shape[static_cast<size_t>(axis)];
+    }
+    return sum_of_products(context, terms);
+  }
   std::vector<bool> free(shape.size(), true);
   std::vector<int64_t> wide(shape.size(), 1);
   int64_t terms = 1;

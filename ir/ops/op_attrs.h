@@ -107,11 +107,19 @@ struct IsInfAttrs {
   }
 };
 
-/// cast: float to integer truncates toward zero (out-of-range values saturate, NaN gives 0);
-/// integer to integer wraps; to bool: x != 0; float to float rounds to nearest even.
+enum class Rounding { toward_zero, nearest_even };
+BACKCAST_ENUM_NAMES(Rounding, "toward_zero", "nearest_even");
+/// cast: float to integer rounds (out-of-range values saturate, NaN gives 0); integer to integer
+/// wraps; to bool: x != 0; float to float rounds to nearest even. `within`: floats are known to be
+/// numbers of at most this size, 0: nothing is known.
 struct CastAttrs {
   ElementType to = ElementType::f32;
-  static constexpr auto fields() { return std::tuple{field("to", &CastAttrs::to)}; }
+  Rounding rounding = Rounding::toward_zero;
+  double within = 0;
+  static constexpr auto fields() {
+    return std::tuple{field("to", &CastAttrs::to), field("rounding", &CastAttrs::rounding),
+                      field("within", &CastAttrs::within)};
+  }
 };
 
 enum class Comparison { eq, ne, lt, le, gt, ge };

@@ -53,12 +53,16 @@ Definition renamed(const Definition& definition, const std::map<std::string, std
 /// The element of a constant that has one, of a type that fits an expression exactly.
 std::optional<Expr> only_element(const Buffer& buffer) {
   if (buffer.kind != BufferClass::constant || buffer.view_of >= 0) return std::nullopt;
-  if (buffer.element != ElementType::f32 && buffer.element != ElementType::f64) return std::nullopt;
+  const bool is_i32 = buffer.element == ElementType::i32;
+  if (buffer.element != ElementType::f32 && buffer.element != ElementType::f64 && !is_i32) {
+    return std::nullopt;
+  }
   for (const Dim& extent : buffer.shape) {
     if (!(extent == Dim(1))) return std::nullopt;
   }
-  const double value = buffer.value.as_double(0);
-  return loop::float_constant({loop::scalar_of(buffer.element), 1}, value);
+  const loop::Type type{loop::scalar_of(buffer.element), 1};
+  if (is_i32) return loop::int_constant(type, buffer.value.as_int(0));
+  return loop::float_constant(type, buffer.value.as_double(0));
 }
 
 }  // namespace

@@ -119,10 +119,30 @@ void lower_is_inf(KernelBuilder& k) {
   });
 }
 
+/// The nearest integer, ties to even, of an f32 whose size is at most 2^22: it ends up in the last
+/// bits of a float of 1.5 · 2^23.
+Expr nearest_integer(const Expr& x) {
+  constexpr double kShift = 12582912;
+  constexpr int64_t kShiftBits = 0x4b400000;
+  const loop::Type integer{loop::Scalar::i32, 1};
+  return loop::bitcast(integer, x + loop::float_constant(x.type(), kShift)) -
+         loop::int_constant(integer, kShiftBits);
+}
+
 void lower_cast(KernelBuilder& k) {
+  const CastAttrs& attrs = k.attrs<CastAttrs>();
+  const loop::Scalar to = loop::scalar_of(attrs.to);
+  const bool to_integer = loop::is_integer(to) && is_float(k.operand(0).element);
   k.map([&](const Indices& i) {
     // From f64 to a storage type in one rounding: convert() sees the stored type itself.
-    return convert(k.read(0, i), loop::scalar_of(k.attrs<CastAttrs>().to));
+    Expr x = k.read(0, i);
+    if (to_integer && attrs.rounding == Rounding::nearest_even) {
+      const bool shifts = x.type().scalar == loop::Scalar::f32 && to == loop::Scalar::i32 &&
+                          attrs.within > 0 && attrs.within <= 0x1p22;
+      if (shifts) return nearest_integer(x);
+      x = loop::unary(Op::round_even, x);
+    }
+    return convert(x, to);
   });
 }
 

@@ -90,6 +90,11 @@ void casts(OpCases& cases) {
   add("f32 to i8 saturates", f32({7}, {1.9, -1.9, 200, -200, kNan, kInf, -kInf}),
       tensor(E::i8, {7}, {1, -1, 127, -128, 0, 127, -128}));
   add("f32 to u8 saturates", f32({3}, {-5, 255.9, 300}), tensor(E::u8, {3}, {0, 255, 255}));
+  cases.push_back({&ops::cast,
+                   "f32 to the nearest i32, halves to even",
+                   {f32({7}, {1.5, 2.5, -0.5, -1.6, kNan, kInf, 7})},
+                   CastAttrs{E::i32, Rounding::nearest_even},
+                   tensor(E::i32, {7}, {2, 2, 0, -2, 0, 2147483647, 7})});
   add("f64 to i64 saturates", tensor(E::f64, {3}, {1e300, -1e300, 9007199254740993.0}),
       i64({3}, {INT64_MAX, INT64_MIN, 9007199254740992}));
   add("f64 to u64 saturates", tensor(E::f64, {2}, {1e300, 18446744073709549568.0}),

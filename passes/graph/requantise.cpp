@@ -1,0 +1,244 @@
+#include "passes/graph/requantise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "ir/graph/builder.h"
+#include "ir/ops/ops.h"
+#include "passes/graph/algebra.h"
+#include "passes/graph/intervals.h"
+
+namespace backcast {
+namespace {
+
+// Beyond this, the nearest integer of an f32 takes more than two operations (see lower_cast).
+constexpr double kLargest = 0x1p21;
+
+/// cast(round_even(value) + zero): what is rounded, as old values, and what it is clipped to.
+struct Rounded {
+  ValueId value;
+  double zero = 0, low = 0, high = 0;
+};
+
+class Requantisation {
+ public:
+  Requantisation(const Module& module, const Function& from)
+      : from_(from),
+        uses_(use_counts(from)),
+        bounds_(bounds_of_values(module, from, InputBounds{.known = false})),
+        rewriter_(module, from),
+        b_(rewriter_.builder()) {}
+
+  Function run() {
+    for (int64_t i = 0; i < from_.size(); ++i) {
+      const ValueId id(i);
+      const Node& node = from_.node(id);
+      if (const std::optional<Rounded> rounded = rounded_at(id)) {
+        b_.set_loc(node.loc);
+        const ValueId nearest = nearest_of(*rounded, node);
+        nearest_[id.index] = {nearest, rounded->zero};
+        const ValueId whole = shifted(nearest, rounded->zero);
+        rewriter_.map(id, b_.emit(ops::cast, {whole}, node.attrs.with({{"within", 0.0}})));
+      } else if (const std::optional<ValueId> same = less_zero_point(node)) {
+        rewriter_.map(id, *same);
+      }
+    }
+    return rewriter_.finish();
+  }
+
+ private:
+  const Node& operand(const Node& node, size_t i) const { return from_.node(node.operands[i]); }
+  bool used_once(ValueId id) const { return uses_[static_cast<size_t>(id.index)] == 1; }
+
+  ValueId now(ValueId id) {
+    if (rewriter_.mapped(id)) return rewriter_[id];
+    for (ValueId part : from_.node(id).operands) now(part);
+    return rewriter_.copy(id);
+  }
+
+  // ---- what is rounded
+  // ----------------------------------------------------------------------------
+
+  std::optional<Rounded> rounded_at(ValueId id) const {
+    const Node& node = from_.node(id);
+    if (node.op != &ops::cast || !node.type.is_tensor()) return std::nullopt;
+    const ElementType to = node.type.tensor().element;
+    if (!is_integer(to) || byte_size(to) > 2) return std::nullopt;
+    Rounded result{node.operands[0], 0, 0, 0};
+    if (operand(node, 0).op == &ops::add) {
+      const Node& sum = operand(node, 0);
+      const std::optional<double> zero = splat_of(from_, sum.operands[1]);
+      if (!zero || *zero != std::nearbyint(*zero) || std::abs(*zero) > 0x1p16) return std::nullopt;
+      result = {sum.operands[0], *zero, 0, 0};
+    }
+    const Node& round = from_.node(result.value);
+    if (round.op != &ops::round_even || round.type.tensor().element != ElementType::f32) {
+      return std::nullopt;
+    }
+    result.value = round.operands[0];
+    if (!std::isfinite(size_of(result.value))) return std::nullopt;
+    const double bits = 8.0 * static_cast<double>(byte_size(to));
+    result.low = (is_signed(to) ? -std::exp2(bits - 1) : 0) - result.zero;
+    result.high = std::exp2(is_signed(to) ? bits - 1 : bits) - 1 - result.zero;
+    return result;
+  }
+
+  /// A bound of every element's absolute value; infinite where it may be anything.
+  double size_of(ValueId id) const {
+    const Bounds& bounds = bounds_[static_cast<size_t>(id.index)];
+    double size = 0;
+    for (const Bounds::Plane plane : {Bounds::low, Bounds::high}) {
+      for (const double end : bounds.planes[plane]) size = std::max(size, std::abs(end));
+    }
+    return size;
+  }
+
+  ValueId clipped(ValueId x, double low, double high) {
+    const ElementType element = b_.tensor_type(x).element;
+    return b_.emit(ops::clamp, {x, b_.scalar(element, low), b_.scalar(element, high)});
+  }
+
+  /// The nearest integers as i32, clipped.
+  ValueId nearest_of(const Rounded& rounded, const Node& node) {
+    ValueId from = rounded.value;
+    // Divisions come first: a rectifier before them joins the clipping.
+    std::optional<ValueId> value = undivided(from);
+    if (!value) {
+      if (from_.node(from).op == &ops::relu && rounded.low >= 0) from = operand_of(from);
+      value = now(from);
+    } else if (b_.node(*value).op == &ops::relu && rounded.low >= 0) {
+      value = b_.node(*value).operands[0];
+    }
+    b_.set_loc(node.loc);
+    double within = size_of(rounded.value);
+    if (rounded.low >= 0) within = std::max(within, size_of_rectified(rounded.value));
+    const bool clip_first = !(within <= kLargest);
+    if (clip_first) {
+      value = clipped(*value, rounded.low, rounded.high);
+      within = std::max(std::abs(rounded.low), std::abs(rounded.high));
+    }
+    const CastAttrs nearest{ElementType::i32, Rounding::nearest_even,
+                            std::exp2(std::ceil(std::log2(std::max(within, 1.0))))};
+    const ValueId integer = b_.emit(ops::cast, {*value}, nearest);
+    return clip_first ? integer : clipped(integer, rounded.low, rounded.high);
+  }
+
+  ValueId operand_of(ValueId id) const { return from_.node(id).operands[0]; }
+
+  /// Of what a rectifier, possibly before a division, leaves: both sides of zero.
+  double size_of_rectified(ValueId id) const {
+    const Node& node = from_.node(id);
+    if (node.op == &ops::relu) return size_of(node.operands[0]);
+    if (node.op != &ops::div || operand(node, 0).op != &ops::relu) return 0;
+    const std::optional<double> by = splat_of(from_, node.operands[1]);
+    return by ? size_of(operand(node, 0).operands[0]) / std::abs(*by) : size_of(id);
+  }
+
+  ValueId shifted(ValueId integer, double zero) {
+    if (zero == 0) return integer;
+    const ValueId offset = b_.scalar(ElementType::i32, zero);
+    const BroadcastAttrs wide{b_.tensor_type(integer).shape, {}};
+    return b_.emit(ops::add, {integer, b_.emit(ops::broadcast, {offset}, wide)});
+  }
+
+  /// cast_i32(q) - z where q was rounded around the same z.
+  std::optional<ValueId> less_zero_point(const Node& node) const {
+    const Node* wide = &node;
+    double zero = 0;
+    if (node.op == &ops::add || node.op == &ops::sub) {
+      const std::optional<double> shift = splat_of(from_, node.operands[1]);
+      if (!shift) return std::nullopt;
+      zero = node.op == &ops::sub ? *shift : -*shift;
+      wide = &operand(node, 0);
+    }
+    if (wide->op != &ops::cast || wide->type.tensor().element != ElementType::i32) {
+      return std::nullopt;
+    }
+    const auto found = nearest_.find(wide->operands[0].index);
+    if (found == nearest_.end() || found->second.second != zero) return std::nullopt;
+    return found->second.first;
+  }
+
+  // ---- divisions
+  // ----------------------------------------------------------------------------------
+
+  /// x / s with s in the constants of x.
+  std::optional<ValueId> undivided(ValueId id) {
+    const Node& node = from_.node(id);
+    if (node.op != &ops::div || !used_once(id)) return std::nullopt;
+    const std::optional<double> by = splat_of(from_, node.operands[1]);
+    if (!by || !(*by > 0) || !std::isfinite(*by) || !may_scale(node.operands[0])) {
+      return std::nullopt;
+    }
+    return scaled(node.operands[0], 1 / *by);
+  }
+
+  bool is_spread_constant(ValueId id) const {
+    const Literal* literal = spread_constant_of(from_, id);
+    return literal != nullptr && literal->element() == ElementType::f32;
+  }
+
+  /// A sum of values with constant factors, which nothing else reads, possibly rectified.
+  bool may_scale(ValueId id) const {
+    if (is_spread_constant(id)) return true;
+    const Node& node = from_.node(id);
+    if (!used_once(id)) return false;
+    if (node.op == &ops::relu) return may_scale(node.operands[0]);
+    if (node.op == &ops::add) return may_scale(node.operands[0]) && may_scale(node.operands[1]);
+    return node.op == &ops::mul &&
+           (is_spread_constant(node.operands[0]) || is_spread_constant(node.operands[1]));
+  }
+
+  ValueId scaled(ValueId id, double factor) {
+    const Node& node = from_.node(id);
+    if (is_spread_constant(id)) return scaled_constant(id, factor);
+    std::vector<ValueId> operands;
+    if (node.op == &ops::mul) {
+      const size_t side = is_spread_constant(node.operands[1]) ? 1 : 0;
+      operands = {now(node.operands[1 - side]), scaled_constant(node.operands[side], factor)};
+    } else {
+      for (ValueId part : node.operands) operands.push_back(scaled(part, factor));
+    }
+    b_.set_loc(node.loc);
+    return b_.emit(*node.op, operands, node.attrs);
+  }
+
+  ValueId scaled_constant(ValueId id, double factor) {
+    const Node& node = from_.node(id);
+    const Literal& literal = *spread_constant_of(from_, id);
+    std::vector<double> values;
+    for (int64_t i = 0; i < literal.element_count(); ++i) {
+      values.push_back(literal.as_double(i) * factor);
+    }
+    b_.set_loc(node.loc);
+    const ValueId small =
+        b_.constant(Literal::from_doubles(literal.element(), literal.shape(), values));
+    return node.op == &ops::broadcast ? b_.emit(ops::broadcast, {small}, node.attrs) : small;
+  }
+
+  const Function& from_;
+  std::vector<int> uses_;
+  std::vector<Bounds> bounds_;
+  Rewriter rewriter_;
+  Builder& b_;
+  std::map<int64_t, std::pair<ValueId, double>> nearest_;  // by old cast: new integer, zero point
+};
+
+bool rounds(const Function& function) {
+  return std::any_of(function.nodes.begin(), function.nodes.end(),
+                     [](const Node& node) { return node.op == &ops::round_even; });
+}
+
+}  // namespace
+
+Module requantise(const Module& module) {
+  Module result = module;
+  for (auto& [name, function] : result.functions) {
+    if (rounds(function)) function = Requantisation(module, function).run();
+  }
+  return result;
+}
+
+}  // namespace backcast
