@@ -35,6 +35,7 @@
 #include "passes/schedule/drop_unused.h"
 #include "passes/schedule/order_constants.h"
 #include "passes/schedule/order_state.h"
+#include "passes/schedule/pair_products.h"
 #include "passes/schedule/parallelize.h"
 #include "passes/schedule/schedule.h"
 #include "passes/schedule/skip_unchanged.h"
@@ -141,6 +142,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"sum_slices", sum_slices},
       // Concatenated tensors are computed where they are read together.
       {"place_parts", place_parts},
+      // Products of small integers go by pairs where the target adds those up.
+      {"pair_products", pair_products},
       // Constants of products with few results lie along their sums.
       {"order_constants", order_constants},
       // Register tiles, vectors, packed constants.

@@ -370,6 +370,10 @@ std::map<std::string, KernelUse> kernel_uses(const loop::Program& program) {
                step.kernel, step.buffers.size());
       KernelUse& use = uses[step.kernel];
       for (size_t i = 0; i < step.buffers.size(); ++i) {
+        const BufferId owner = program.owner(step.buffers[i]);
+        if (program.buffer(owner).element != program.buffer(step.buffers[i]).element) {
+          use.overlaid.insert(kernel.buffers[i].name);
+        }
         for (size_t j = i + 1; j < step.buffers.size(); ++j) {
           if (!may_overlap(program, step.buffers[i], step.buffers[j])) continue;
           const loop::BufferParam& a = kernel.buffers[i];

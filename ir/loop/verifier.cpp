@@ -82,9 +82,16 @@ class ProgramChecker {
     if (!is_buffer(view.view_of)) fail("view " + view.name + " is of no buffer");
     const Buffer& whole = buffer(view.view_of);
     program_.owner(id);  // ends
-    if (whole.element != view.element) fail("view " + view.name + " has another element type");
+    // Wider integers, from the beginning: words of a tensor.
+    const bool words = is_integer(whole.element) && is_integer(view.element) &&
+                       byte_size(view.element) > byte_size(whole.element) &&
+                       view.view_offset == Dim(0);
+    if (whole.element != view.element && !words) {
+      fail("view " + view.name + " has another element type");
+    }
     if (view.kind != whole.kind) fail("view " + view.name + " has another class");
-    const Dim room = count_of(whole.shape) - view.view_offset - count_of(view.shape);
+    const Dim room = (count_of(whole.shape) - view.view_offset) * byte_size(whole.element) -
+                     count_of(view.shape) * byte_size(view.element);
     const DimRange start = view.view_offset.range(program_.symbols);
     // Only what is wrong for sure: symbols may relate in ways that ranges do not show.
     if (start.max < 0 || room.range(program_.symbols).max < 0) {

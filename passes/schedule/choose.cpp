@@ -84,6 +84,7 @@ void Chooser::collect() {
     general_ = general_ || acc.combine == loop::Combine::general;
   }
   scalar_ = scalars_.empty() ? Scalar::f32 : *scalars_.begin();
+  if (!definition_.accumulators.empty()) scalar_ = definition_.accumulators[0].type.scalar;
 }
 
 void Chooser::collect_types(const Expr& e) {
@@ -175,16 +176,33 @@ bool Chooser::vectorizable_types() const {
 }
 
 /// Whether lanes may lie along an axis of the results, whatever each computes: types of one width,
-/// and narrower ones that are converted beside memory. Products keep to one type.
+/// and narrower ones that are converted beside memory. What products read is of one type.
 bool Chooser::fills_lanes() const {
   if (vectorizable_types()) return true;
   const bool multiplies =
       std::any_of(accesses_.begin(), accesses_.end(), [](const Access& a) { return a.packable; });
-  if (target_.vector_bits == 0 || multiplies) return false;
+  if (target_.vector_bits == 0 || (multiplies && !sums_one_type())) return false;
   const bool narrow = std::all_of(scalars_.begin(), scalars_.end(), [](Scalar s) {
     return s != Scalar::f16 && s != Scalar::bf16 && byte_size(loop::element_of(s)) <= 4;
   });
   return narrow && element_bytes() == 4;
+}
+
+/// Whether sums are of one type of 32 bits, to which small integers are converted as they are read.
+bool Chooser::sums_one_type() const {
+  bool one = byte_size(loop::element_of(scalar_)) == 4;
+  const auto is_small = [](const Expr& e) {
+    return loop::is_integer(e.type().scalar) && e.type().scalar != Scalar::index &&
+           byte_size(loop::element_of(e.type().scalar)) <= 2;
+  };
+  for (const loop::Accumulator& acc : definition_.accumulators) {
+    loop::visit(acc.value, [&](const Expr& e) {
+      const Scalar s = e.type().scalar;
+      const bool read = e->kind == ExprKind::access && is_small(e);
+      one = one && (s == Scalar::boolean || s == Scalar::index || s == scalar_ || read);
+    });
+  }
+  return one;
 }
 
 /// Of the widest type.

@@ -138,6 +138,18 @@ TEST(Verifier, Views) {
                             "buffer %u : f32[4] arena view of %v at 0\n",
                             ""),
             "none");
+  // Words of small integers, from the beginning; nothing else changes its type.
+  const auto view = [](const std::string& type, const std::string& of, int at) {
+    return program_message("buffer %v : " + type + " arena view of %u at " + std::to_string(at) +
+                               "\nbuffer %u : " + of + " arena\n",
+                           "");
+  };
+  EXPECT_EQ(view("i32[4]", "i16[8]", 0), "none");
+  EXPECT_EQ(view("i32[5]", "i16[8]", 0), "after pass: program p: view v leaves u");
+  const std::string other = "after pass: program p: view v has another element type";
+  EXPECT_EQ(view("i32[2]", "i16[8]", 1), other);
+  EXPECT_EQ(view("i16[8]", "i32[4]", 0), other);
+  EXPECT_EQ(view("i32[4]", "f32[4]", 0), other);
 }
 
 }  // namespace
