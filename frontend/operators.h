@@ -62,6 +62,7 @@ std::span<const OperatorRule> loss_rules();
 std::span<const OperatorRule> training_rules();
 std::span<const OperatorRule> dropout_rules();
 std::span<const OperatorRule> quantization_rules();
+std::span<const OperatorRule> quantization_contrib_rules();
 std::span<const OperatorRule> attention_rules();
 std::span<const OperatorRule> resample_rules();
 std::span<const OperatorRule> geometry_rules();

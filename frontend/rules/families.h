@@ -27,6 +27,9 @@ void import_einsum(NodeContext& n);
 /// numpy.matmul.
 ValueId matmul(NodeContext& n, ValueId a, ValueId b);
 
+/// AveragePool of the node's attributes on any x.
+ValueId average_pool(NodeContext& n, ValueId x);
+
 /// Windows over the spatial axes 2, 3, … of an operand of shape [N, C, spatial…].
 struct Window {
   Ints kernel, strides, dilations;

@@ -141,12 +141,17 @@ ValueId window_counts(NodeContext& n, ValueId x, const Window& w, bool include_p
   return n.e.mul(counts, n.e.scalar(type.element, uniform));
 }
 
-void average_pool(NodeContext& n) {
-  const Window w = window_of(n, n.shape(0), std::nullopt);
-  const ValueId x = n.input(0);
+}  // namespace
+
+ValueId average_pool(NodeContext& n, ValueId x) {
+  const Window w = window_of(n, n.e.shape(x), std::nullopt);
   const ValueId sum = reduce_window(n, Reduction::sum, x, w);
-  n.result(n.e.div(sum, window_counts(n, x, w, n.attr_int("count_include_pad", 0) != 0)));
+  return n.e.div(sum, window_counts(n, x, w, n.attr_int("count_include_pad", 0) != 0));
 }
+
+namespace {
+
+void average_pool(NodeContext& n) { n.result(average_pool(n, n.input(0))); }
 
 /// |x|^p, with whole p as products.
 ValueId power_of_abs(Emitter& e, ValueId x, double p) {

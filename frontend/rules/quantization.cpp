@@ -1,5 +1,7 @@
 // Quantisation to and from 8- and 16-bit integers, and products of quantised operands. Products are
 // exact in i32; scales are applied in floating point.
+#include "frontend/rules/quantization.h"
+
 #include <cmath>
 
 #include "frontend/operators.h"
@@ -7,6 +9,72 @@
 #include "ir/graph/error.h"
 
 namespace backcast {
+
+ValueId saturate(Emitter& e, ValueId x, ElementType to) {
+  const int bits = static_cast<int>(byte_size(to)) * 8;
+  const double low = is_signed(to) ? -std::ldexp(1.0, bits - 1) : 0;
+  const double high = std::ldexp(1.0, is_signed(to) ? bits - 1 : bits) - 1;
+  return e.cast(e.clamp(x, low, high), to);
+}
+
+void check_quantised(const NodeContext& n, ElementType to) {
+  if (!is_integer(to) || byte_size(to) > 2) {
+    n.fail(fmt::format("quantisation to {} is not supported", name_of(to)));
+  }
+}
+
+ValueId centred(NodeContext& n, size_t operand, size_t zero_point, int64_t axis) {
+  const ValueId x = n.e.cast(n.input(operand), ElementType::i32);
+  if (!n.has(zero_point)) return x;
+  ValueId zero = n.e.cast(n.input(zero_point), ElementType::i32);
+  if (n.e.type(zero).element_count() == Dim(1)) zero = n.e.reshape(zero, {});
+  if (n.e.rank(zero) == 1) zero = n.e.broadcast_in(zero, n.e.shape(x), {axis});
+  return n.e.sub(x, zero);
+}
+
+ValueId requantise(NodeContext& n, ValueId product, ValueId scale, size_t y_scale,
+                   size_t y_zero_point) {
+  Emitter& e = n.e;
+  const auto scalar = [&](size_t i) {
+    if (!(n.type(i).element_count() == Dim(1))) n.fail("the output's scale has to be a scalar");
+    return e.reshape(e.cast(n.input(i), ElementType::f32), {});
+  };
+  const ValueId factor = e.div(scale, scalar(y_scale));
+  const ValueId y = e.unary(ops::round_even, e.mul(e.cast(product, ElementType::f32), factor));
+  check_quantised(n, n.element(y_zero_point));
+  return saturate(e, e.add(y, scalar(y_zero_point)), n.element(y_zero_point));
+}
+
+ValueId matmul_scale(NodeContext& n, size_t input, bool rows) {
+  ValueId scale = n.e.cast(n.input(input), ElementType::f32);
+  if (n.e.type(scale).element_count() == Dim(1)) return n.e.reshape(scale, {});
+  if (n.e.rank(scale) == 1 && rows) scale = n.e.unsqueeze(scale, 1);
+  return scale;
+}
+
+/// The range is widened to hold 0, and 0 is hit exactly.
+DynamicallyQuantised quantise_dynamically(Emitter& e, ValueId x) {
+  const Ints all = counting(e.rank(x));
+  const ValueId zero = e.scalar(e.element(x), 0);
+  const ValueId top = e.max(e.reduce(Reduction::max, x, all), zero);
+  const ValueId bottom = e.min(e.reduce(Reduction::min, x, all), zero);
+  const ValueId scale = e.div(e.sub(top, bottom), 255.0);
+  const ValueId offset =
+      e.unary(ops::round_even, e.clamp(e.div(e.unary(ops::neg, bottom), scale), 0, 255));
+  const ValueId y = e.unary(ops::round_even, e.div(x, scale));
+  return {saturate(e, e.add(y, offset), ElementType::u8), scale, offset};
+}
+
+ValueId dynamic_product(Emitter& e, ValueId x, ValueId w, ValueId scale, ValueId zero) {
+  const DynamicallyQuantised q = quantise_dynamically(e, x);
+  const ValueId a = e.sub(e.cast(q.y, ElementType::i32), e.cast(q.zero, ElementType::i32));
+  ValueId offset = e.cast(zero, ElementType::i32);
+  if (e.rank(offset) == 1) offset = e.broadcast_in(offset, e.shape(w), {0});
+  const ValueId b = e.sub(e.cast(w, ElementType::i32), offset);
+  const ValueId product = e.dot(a, b, {{}, {}, {e.rank(a) - 1}, {1}});
+  return e.mul(e.cast(product, e.element(x)), e.mul(q.scale, scale));
+}
+
 namespace {
 
 /// A scale or zero point brought to x's shape: a scalar, a vector along `axis`, or blocks along it.
@@ -34,25 +102,11 @@ int64_t quantisation_axis(const NodeContext& n) {
   return n.rank(0) == 0 ? 0 : n.attr_axis("axis", n.rank(0) == 1 ? 0 : 1, n.rank(0));
 }
 
-/// Rounds to the nearest even integer and saturates.
-ValueId saturate(Emitter& e, ValueId x, ElementType to) {
-  const int bits = static_cast<int>(byte_size(to)) * 8;
-  const double low = is_signed(to) ? -std::ldexp(1.0, bits - 1) : 0;
-  const double high = std::ldexp(1.0, is_signed(to) ? bits - 1 : bits) - 1;
-  return e.cast(e.clamp(x, low, high), to);
-}
-
-void check_target(const NodeContext& n, ElementType to) {
-  if (!is_integer(to) || byte_size(to) > 2) {
-    n.fail(fmt::format("quantisation to {} is not supported", name_of(to)));
-  }
-}
-
 void quantize_linear(NodeContext& n) {
   Emitter& e = n.e;
   ElementType to = n.has(2) ? n.element(2) : ElementType::u8;
   if (n.attr_int("output_dtype", 0) != 0) to = n.attr_element("output_dtype", to);
-  check_target(n, to);
+  check_quantised(n, to);
   ElementType compute = n.element(1);
   if (n.attr_int("precision", 0) != 0) compute = n.attr_element("precision", compute);
   if (!is_float(compute)) n.fail("the scale has to be a floating-point number");
@@ -81,45 +135,11 @@ void dequantize_linear(NodeContext& n) {
   n.result(e.cast(e.mul(e.cast(x, compute), scale), to));
 }
 
-/// The range is widened to hold 0, and 0 is hit exactly.
 void dynamic_quantize_linear(NodeContext& n) {
-  Emitter& e = n.e;
-  const ValueId x = n.input(0);
-  const Ints all = counting(n.rank(0));
-  const ValueId zero = e.scalar(n.element(0), 0);
-  const ValueId top = e.max(e.reduce(Reduction::max, x, all), zero);
-  const ValueId bottom = e.min(e.reduce(Reduction::min, x, all), zero);
-  const ValueId scale = e.div(e.sub(top, bottom), 255.0);
-  const ValueId offset =
-      e.unary(ops::round_even, e.clamp(e.div(e.unary(ops::neg, bottom), scale), 0, 255));
-  const ValueId y = e.unary(ops::round_even, e.div(x, scale));
-  n.set(0, saturate(e, e.add(y, offset), ElementType::u8));
-  n.set(1, scale);
-  n.set(2, e.cast(offset, ElementType::u8));
-}
-
-/// A quantised operand less its zero point, as i32. A vector of zero points runs along `axis`.
-ValueId centred(NodeContext& n, size_t operand, size_t zero_point, int64_t axis) {
-  const ValueId x = n.e.cast(n.input(operand), ElementType::i32);
-  if (!n.has(zero_point)) return x;
-  ValueId zero = n.e.cast(n.input(zero_point), ElementType::i32);
-  if (n.e.type(zero).element_count() == Dim(1)) zero = n.e.reshape(zero, {});
-  if (n.e.rank(zero) == 1) zero = n.e.broadcast_in(zero, n.e.shape(x), {axis});
-  return n.e.sub(x, zero);
-}
-
-/// An exact product in i32, scaled to the quantised output. `scale` is broadcast to the product.
-ValueId requantise(NodeContext& n, ValueId product, ValueId scale, size_t y_scale,
-                   size_t y_zero_point) {
-  Emitter& e = n.e;
-  const auto scalar = [&](size_t i) {
-    if (!(n.type(i).element_count() == Dim(1))) n.fail("the output's scale has to be a scalar");
-    return e.reshape(e.cast(n.input(i), ElementType::f32), {});
-  };
-  const ValueId factor = e.div(scale, scalar(y_scale));
-  const ValueId y = e.unary(ops::round_even, e.mul(e.cast(product, ElementType::f32), factor));
-  check_target(n, n.element(y_zero_point));
-  return saturate(e, e.add(y, scalar(y_zero_point)), n.element(y_zero_point));
+  const DynamicallyQuantised q = quantise_dynamically(n.e, n.input(0));
+  n.set(0, q.y);
+  n.set(1, q.scale);
+  n.set(2, n.e.cast(q.zero, ElementType::u8));
 }
 
 void matmul_integer(NodeContext& n) {
@@ -130,14 +150,6 @@ void matmul_integer(NodeContext& n) {
 void conv_integer(NodeContext& n) {
   const ValueId x = centred(n, 0, 2, 1);
   n.result(convolve(n, x, centred(n, 1, 3, 0)));
-}
-
-/// A scale of the rows (of a) or columns (of b), to be multiplied with the product.
-ValueId matmul_scale(NodeContext& n, size_t input, bool rows) {
-  ValueId scale = n.e.cast(n.input(input), ElementType::f32);
-  if (n.e.type(scale).element_count() == Dim(1)) return n.e.reshape(scale, {});
-  if (n.e.rank(scale) == 1 && rows) scale = n.e.unsqueeze(scale, 1);
-  return scale;
 }
 
 void qlinear_matmul(NodeContext& n) {
@@ -171,6 +183,9 @@ const OperatorRule kRules[] = {
     {"DequantizeLinear", 10, 12, 2, 3, dequantize_linear},
     {"DequantizeLinear", 13, 20, 2, 3, dequantize_linear, "axis:i"},
     {"DequantizeLinear", 21, kNew, 2, 3, dequantize_linear, "axis:i block_size:i output_dtype:i"},
+    // Written for 16-bit integers before the operators of ONNX took them.
+    {"QuantizeLinear", 1, kMicrosoftOpset, 2, 3, quantize_linear, "axis:i", kMicrosoftDomain},
+    {"DequantizeLinear", 1, kMicrosoftOpset, 2, 3, dequantize_linear, "axis:i", kMicrosoftDomain},
     {"DynamicQuantizeLinear", 11, kNew, 1, 1, dynamic_quantize_linear},
     {"MatMulInteger", 10, kNew, 2, 4, matmul_integer},
     {"ConvInteger", 10, kNew, 2, 4, conv_integer, CONV_ATTRIBUTES},

@@ -1,7 +1,9 @@
-// RNN, GRU and LSTM: one scan per direction. What the input contributes to the gates is one product
-// for all steps in front of the scan; its body holds what depends on the state.
+// RNN, GRU and LSTM (also DynamicQuantizeLSTM): one scan per direction. What the input contributes
+// to the gates is one product for all steps in front of the scan; its body holds what depends on
+// the state.
 #include "frontend/operators.h"
 #include "frontend/rules/families.h"
+#include "frontend/rules/quantization.h"
 #include "frontend/rules/recurrent_activation.h"
 #include "ir/graph/error.h"
 
@@ -37,10 +39,12 @@ struct Setting {
   bool batch_first = false;
   double clip = 0;  // 0: none
   bool input_forget = false, linear_before_reset = false;
+  bool quantised = false;  // W and R are, and stand as [directions, k, gates·hidden]
 };
 
-Setting setting_of(NodeContext& n, Cell cell) {
+Setting setting_of(NodeContext& n, Cell cell, bool quantised) {
   Setting s{cell, traits_of(cell), {}, {}, {}, {}};
+  s.quantised = quantised;
   const std::string direction = n.attr_string("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
     n.fail(fmt::format("direction \"{}\" is not known", direction));
@@ -53,8 +57,13 @@ Setting setting_of(NodeContext& n, Cell cell) {
   if (s.clip < 0) n.fail("attribute \"clip\" is negative");
   s.input_forget = n.attr_int("input_forget", 0) != 0;
   s.linear_before_reset = n.attr_int("linear_before_reset", 0) != 0;
-  const Shape x = n.shape(0), w = n.shape(1), r = n.shape(2);
+  const Shape x = n.shape(0);
+  Shape w = n.shape(1), r = n.shape(2);
   if (x.size() != 3 || w.size() != 3 || r.size() != 3) n.fail("X, W and R have to be of rank 3");
+  if (quantised) {
+    std::swap(w[1], w[2]);
+    std::swap(r[1], r[2]);
+  }
   s.steps = x[s.batch_first ? 1 : 0];
   s.batch = x[s.batch_first ? 0 : 1];
   s.hidden = r[2];
@@ -78,6 +87,11 @@ ValueId part(Emitter& e, ValueId x, int64_t axis, const Dim& hidden, int64_t fir
   return e.slice_axis(x, axis, hidden * Dim(first), hidden * Dim(first + count));
 }
 
+/// A matrix [rows, k]; with a scale and a zero point where it is quantised.
+struct Weights {
+  ValueId values, scale, zero;
+};
+
 /// x[batch, k] · r[rows, k]ᵀ
 ValueId times(Emitter& e, ValueId x, ValueId r) {
   DotGeneralAttrs attrs;
@@ -85,13 +99,17 @@ ValueId times(Emitter& e, ValueId x, ValueId r) {
   attrs.rhs_contract = {1};
   return e.dot(x, r, attrs);
 }
+ValueId times(Emitter& e, ValueId x, const Weights& r) {
+  return r.scale.valid() ? dynamic_product(e, x, r.values, r.scale, r.zero) : times(e, x, r.values);
+}
 
 /// The body of one direction's scan.
 class CellBody {
  public:
   /// Operands behind the carries and the row: what the cell uses of these.
   struct Operands {
-    ValueId r, bias, peephole, lengths;
+    Weights r;
+    ValueId bias, peephole;
   };
 
   CellBody(const Setting& s, size_t direction, Emitter& e, Operands operands)
@@ -121,8 +139,8 @@ class CellBody {
 
   /// Gates z, r, h.
   ValueId gru(ValueId x, ValueId h) {
-    const ValueId r_zr = part(e_, o_.r, 0, s_.hidden, 0, 2);
-    const ValueId r_h = part(e_, o_.r, 0, s_.hidden, 2);
+    const ValueId r_zr = part(e_, o_.r.values, 0, s_.hidden, 0, 2);
+    const ValueId r_h = part(e_, o_.r.values, 0, s_.hidden, 2);
     const ValueId zr = activate(0, e_.add(gate(x, 0, 2), times(e_, h, r_zr)));
     const ValueId z = gate(zr, 0), r = gate(zr, 1);
     ValueId candidate;
@@ -160,7 +178,8 @@ class CellBody {
 
 class Recurrence {
  public:
-  Recurrence(NodeContext& n, Cell cell) : n_(n), e_(n.e), s_(setting_of(n, cell)) {}
+  Recurrence(NodeContext& n, Cell cell, bool quantised = false)
+      : n_(n), e_(n.e), s_(setting_of(n, cell, quantised)) {}
 
   void run() {
     x_ = s_.batch_first ? e_.transpose(n_.input(0), {1, 0, 2}) : n_.input(0);
@@ -194,6 +213,23 @@ class Recurrence {
     return e_.reshape(e_.slice_axis(n_.input(i), axis, d, d + 1), shape);
   }
 
+  /// W or R of a direction; its scale is input `scale`, and behind that stands its zero point.
+  Weights weights(size_t i, size_t scale, int64_t d) {
+    const ValueId values = of_direction(i, d);
+    if (!s_.quantised) return {values, {}, {}};
+    return {e_.transpose(values, {1, 0}), parameter(scale, d), parameter(scale + 1, d)};
+  }
+  /// One number per direction, or one per row of the weights.
+  ValueId parameter(size_t i, int64_t d) {
+    const ValueId x = of_direction(i, d);
+    if (!x.valid()) n_.fail(fmt::format("input {} is missing", i));
+    if (e_.type(x).element_count() == Dim(1)) return e_.reshape(x, {});
+    if (!(e_.shape(x) == Shape{s_.hidden * Dim(s_.traits.gates)})) {
+      n_.fail(fmt::format("input {} has to hold a number per direction or one per row", i));
+    }
+    return x;
+  }
+
   ValueId initial(size_t i, int64_t d) {
     const TensorType type{n_.element(0), {s_.batch, s_.hidden}};
     const ValueId given = of_direction(i, d);
@@ -206,11 +242,8 @@ class Recurrence {
   }
 
   /// X·Wᵀ and the biases that simply add up, for all steps: [steps, batch, gates·hidden].
-  ValueId input_gates(ValueId w, ValueId bias, ValueId& late_bias) {
-    DotGeneralAttrs attrs;
-    attrs.lhs_contract = {2};
-    attrs.rhs_contract = {1};
-    const ValueId product = e_.dot(x_, w, attrs);
+  ValueId input_gates(const Weights& w, ValueId bias, ValueId& late_bias) {
+    const ValueId product = times(e_, x_, w);
     if (!bias.valid()) return product;
     const int64_t gates = s_.traits.gates;
     if (!(e_.shape(bias) == Shape{s_.hidden * Dim(2 * gates)})) {
@@ -229,7 +262,7 @@ class Recurrence {
 
   std::vector<ValueId> direction(int64_t d) {
     ValueId late_bias;
-    const ValueId gates = input_gates(of_direction(1, d), of_direction(3, d), late_bias);
+    const ValueId gates = input_gates(weights(1, 8, d), of_direction(3, d), late_bias);
     const ValueId peephole = s_.cell == Cell::lstm ? of_direction(7, d) : ValueId();
     std::vector<ValueId> operands{e_.dimension(s_.steps), initial(5, d)};
     if (s_.cell == Cell::lstm) operands.push_back(initial(6, d));
@@ -243,7 +276,8 @@ class Recurrence {
       operands.push_back(e_.iota(ElementType::i64, {s_.steps}, 0));
       attrs.xs = 2;
     }
-    for (const ValueId operand : {of_direction(2, d), late_bias, peephole, lengths_}) {
+    const Weights r = weights(2, 10, d);
+    for (const ValueId operand : {r.values, r.scale, r.zero, late_bias, peephole, lengths_}) {
       if (operand.valid()) operands.push_back(operand);
     }
     attrs.body = body(d, attrs, operands, late_bias.valid(), peephole.valid());
@@ -268,7 +302,11 @@ class Recurrence {
       const ValueId x = p[next++];
       const ValueId now = lengths_.valid() ? p[next++] : ValueId();
       CellBody::Operands operands_of_cell;
-      operands_of_cell.r = p[next++];
+      operands_of_cell.r.values = p[next++];
+      if (s_.quantised) {
+        operands_of_cell.r.scale = p[next++];
+        operands_of_cell.r.zero = p[next++];
+      }
       if (has_bias) operands_of_cell.bias = p[next++];
       if (has_peephole) operands_of_cell.peephole = p[next++];
       const std::vector<ValueId> before(p.begin(), p.begin() + attrs.carries);
@@ -313,6 +351,8 @@ class Recurrence {
 void rnn(NodeContext& n) { Recurrence(n, Cell::rnn).run(); }
 void gru(NodeContext& n) { Recurrence(n, Cell::gru).run(); }
 void lstm(NodeContext& n) { Recurrence(n, Cell::lstm).run(); }
+/// X and, at every step, the state are quantised with a scale each.
+void dynamic_quantize_lstm(NodeContext& n) { Recurrence(n, Cell::lstm, true).run(); }
 
 constexpr int64_t kNew = kNewestOpset;
 
@@ -334,6 +374,10 @@ const OperatorRule kRules[] = {
     {"LSTM", 14, kNew, 3, 8, lstm,
      "activation_alpha:F activation_beta:F activations:S clip:f direction:s hidden_size:i "
      "input_forget:i layout:i"},
+    {"DynamicQuantizeLSTM", 1, kMicrosoftOpset, 12, 12, dynamic_quantize_lstm,
+     "activation_alpha:F activation_beta:F activations:S clip:f direction:s hidden_size:i "
+     "input_forget:i",
+     kMicrosoftDomain},
 };
 
 }  // namespace
