@@ -104,11 +104,11 @@ void GraphImporter::define(Scope& scope, const std::string& name, Entry entry,
   }
 }
 
-ValueId GraphImporter::use(Scope& scope, const std::string& name) {
+ValueId GraphImporter::use(Scope& scope, const std::string& name, bool narrow) {
   Entry* entry = find(scope, name);
   BC_CHECK(entry != nullptr, "\"{}\" is not defined", name);
   if (entry->failed) throw Poisoned();
-  if (!entry->error.empty()) throw CompileError(entry->error);
+  if (!entry->error.empty() && !(narrow && entry->literal)) throw CompileError(entry->error);
   if (!entry->id.valid()) {
     const Loc before = builder_->loc();
     builder_->set_loc({name, "initializer", Origin::imported});
@@ -167,6 +167,11 @@ void GraphImporter::add_initializers(const OnnxGraph& graph, Scope& scope) {
       entry.error = error.what();
       entry.failed = element_type_of(tensor.data_type).has_value();
       if (entry.failed) complain(error.what());
+    }
+    try {
+      if (!entry.error.empty() && !entry.failed) entry.literal = widened(tensor, model_dir_);
+    } catch (const CompileError& error) {
+      entry.error = error.what();
     }
     define(scope, tensor.name, std::move(entry), "initializer");
   }
@@ -230,14 +235,14 @@ void GraphImporter::undefined(const std::string& name, const Loc& loc) const {
                                       name));
 }
 
-std::vector<ValueId> GraphImporter::node_inputs(const OnnxNode& node, const Loc& loc,
-                                                Scope& scope) {
+std::vector<ValueId> GraphImporter::node_inputs(const OnnxNode& node, const Loc& loc, Scope& scope,
+                                                bool narrow) {
   for (const std::string& name : node.inputs) {
     if (!name.empty() && !find(scope, name)) undefined(name, loc);
   }
   std::vector<ValueId> result;
   for (const std::string& name : node.inputs) {
-    result.push_back(name.empty() ? ValueId() : use(scope, name));
+    result.push_back(name.empty() ? ValueId() : use(scope, name, narrow));
   }
   while (!result.empty() && !result.back().valid()) result.pop_back();
   return result;
@@ -268,7 +273,7 @@ const OperatorRule& GraphImporter::rule_of(const OnnxNode& node, const Loc& loc,
 
 std::vector<ValueId> GraphImporter::checked_inputs(const OperatorRule& rule, const OnnxNode& node,
                                                    const Loc& loc, Scope& scope) {
-  const std::vector<ValueId> inputs = node_inputs(node, loc, scope);
+  const std::vector<ValueId> inputs = node_inputs(node, loc, scope, rule.narrow_constants);
   const int64_t count = static_cast<int64_t>(inputs.size());
   if (count < rule.min_inputs || (rule.max_inputs >= 0 && count > rule.max_inputs)) {
     throw CompileError(loc, fmt::format("has {} inputs and takes {}{}", count, rule.min_inputs,
@@ -288,6 +293,10 @@ std::vector<ValueId> GraphImporter::apply_rule(const OnnxNode& node, const Loc& 
                           *builder_,
                           *known_,
                           [&](const std::string& name) { return declared_shape(scope, name); },
+                          [&](const std::string& name) {
+                            const Entry* entry = find(scope, name);
+                            return entry && entry->literal && !entry->error.empty();
+                          },
                           [&](const OnnxTensor& tensor) { return to_literal(tensor, model_dir_); },
                           composites_,
                           training_};

@@ -35,7 +35,7 @@ class GraphImporter {
   struct Entry {
     ValueId id;
     std::optional<Literal> literal;
-    std::string error;
+    std::string error;  // beside a literal: for all but rules that take narrow constants
     bool failed = false;
   };
   struct Scope {
@@ -56,7 +56,7 @@ class GraphImporter {
   void declare_types(const OnnxGraph& graph, Scope& scope);
   void define(Scope& scope, const std::string& name, Entry entry, const std::string& where);
   Entry* find(Scope& scope, const std::string& name);
-  ValueId use(Scope& scope, const std::string& name);
+  ValueId use(Scope& scope, const std::string& name, bool narrow = false);
 
   void import_nodes(const std::vector<OnnxNode>& nodes, Scope& scope);
   void import_node(const OnnxNode& node, const Loc& loc, Scope& scope);
@@ -97,7 +97,8 @@ class GraphImporter {
                               int64_t& version) const;
   std::vector<ValueId> checked_inputs(const OperatorRule& rule, const OnnxNode& node,
                                       const Loc& loc, Scope& scope);
-  std::vector<ValueId> node_inputs(const OnnxNode& node, const Loc& loc, Scope& scope);
+  std::vector<ValueId> node_inputs(const OnnxNode& node, const Loc& loc, Scope& scope,
+                                   bool narrow = false);
   /// The node Gradient, which names values of the graph.
   std::vector<ValueId> differentiate(const OnnxNode& node, const Loc& loc, Scope& scope);
   std::optional<Shape> declared_shape(const Scope& scope, const std::string& name) const;

@@ -34,6 +34,8 @@ struct ImportServices {
   IndexValues& known;
   /// The declared shape of a value, when the file states it completely.
   std::function<std::optional<Shape>(const std::string&)> declared_shape;
+  /// Whether a constant has elements of 4 bits in the file.
+  std::function<bool(const std::string&)> is_narrow;
   /// A literal of a tensor attribute.
   std::function<Literal(const OnnxTensor&)> literal;
   /// Names of composite bodies by signature.
@@ -64,6 +66,8 @@ class NodeContext {
   int64_t rank(size_t i) const { return type(i).rank(); }
   ElementType element(size_t i) const { return type(i).element; }
   const std::string& input_name(size_t i) const { return node_.inputs[i]; }
+  /// Whether input i is a constant whose elements were widened from 4 bits.
+  bool is_narrow(size_t i) const { return services_.is_narrow(input_name(i)); }
 
   /// The elements of an integer input when import can tell them.
   std::optional<Dims> known_dims(size_t i) const;

@@ -17,7 +17,7 @@ namespace backcast {
 namespace onnx_type {
 inline constexpr int64_t kFloat = 1, kUint8 = 2, kInt8 = 3, kUint16 = 4, kInt16 = 5, kInt32 = 6,
                          kInt64 = 7, kString = 8, kBool = 9, kFloat16 = 10, kDouble = 11,
-                         kUint32 = 12, kUint64 = 13, kBfloat16 = 16;
+                         kUint32 = 12, kUint64 = 13, kBfloat16 = 16, kUint4 = 21, kInt4 = 22;
 }  // namespace onnx_type
 
 struct OnnxTensor {

@@ -232,6 +232,23 @@ Literal to_literal(const OnnxTensor& tensor, const fs::path& model_dir) {
   return from_typed_fields(tensor, *element, count);
 }
 
+std::optional<Literal> widened(const OnnxTensor& tensor, const fs::path& model_dir) {
+  const bool is_signed = tensor.data_type == onnx_type::kInt4;
+  if (!is_signed && tensor.data_type != onnx_type::kUint4) return std::nullopt;
+  const int64_t count = count_elements(tensor);
+  OnnxTensor pairs = tensor;
+  pairs.data_type = onnx_type::kUint8;
+  pairs.dims = {(count + 1) / 2};
+  const Literal packed = to_literal(pairs, model_dir);
+  std::vector<std::byte> bytes(static_cast<size_t>(count));
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const uint8_t pair = static_cast<uint8_t>(packed.bytes()[i / 2]);
+    const int value = i % 2 == 0 ? pair & 15 : pair >> 4;
+    bytes[i] = static_cast<std::byte>(is_signed && value > 7 ? value - 16 : value);
+  }
+  return Literal(is_signed ? ElementType::i8 : ElementType::u8, tensor.dims, std::move(bytes));
+}
+
 MappedFile map_file(const fs::path& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat status {};

@@ -21,6 +21,8 @@ int64_t onnx_data_type_of(ElementType element);
 /// memory-mapped and has to lie inside `model_dir`; an empty `model_dir` refuses external data.
 /// CompileError (without location) when type, extents, length or file do not fit.
 Literal to_literal(const OnnxTensor& tensor, const std::filesystem::path& model_dir);
+/// A tensor of 4-bit integers with 8 bits for each; none for other types. Fails as to_literal does.
+std::optional<Literal> widened(const OnnxTensor& tensor, const std::filesystem::path& model_dir);
 
 /// A read-only memory mapping of a whole file. CompileError when it cannot be opened.
 struct MappedFile {

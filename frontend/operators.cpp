@@ -20,7 +20,8 @@ const std::vector<OperatorRule>& all_rules() {
           training_rules(),      dropout_rules(),     quantization_rules(),
           attention_rules(),     resample_rules(),    geometry_rules(),
           recurrent_rules(),     control_rules(),     spectrum_rules(),
-          ml_linear_rules(),     ml_tree_rules(),     quantization_contrib_rules()}) {
+          ml_linear_rules(),     ml_tree_rules(),     quantization_contrib_rules(),
+          packed_weights_rules()}) {
       result.insert(result.end(), family.begin(), family.end());
     }
     return result;

@@ -25,6 +25,9 @@ struct OperatorRule {
   /// string, a tensor, a graph; capitals are lists of them.
   std::string_view attributes = "";
   std::string_view domain = "";
+  /// Whether constants of 4 bits may be inputs. They arrive widened to 8, so a rule that asks
+  /// what an element can hold must not take them.
+  bool narrow_constants = false;
 };
 
 /// The rule for an operator at an opset; null when there is none.
@@ -63,6 +66,7 @@ std::span<const OperatorRule> training_rules();
 std::span<const OperatorRule> dropout_rules();
 std::span<const OperatorRule> quantization_rules();
 std::span<const OperatorRule> quantization_contrib_rules();
+std::span<const OperatorRule> packed_weights_rules();
 std::span<const OperatorRule> attention_rules();
 std::span<const OperatorRule> resample_rules();
 std::span<const OperatorRule> geometry_rules();

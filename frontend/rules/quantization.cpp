@@ -52,6 +52,17 @@ ValueId matmul_scale(NodeContext& n, size_t input, bool rows) {
   return scale;
 }
 
+ValueId repeat_blocks(Emitter& e, ValueId x, int64_t axis, int64_t block, const Dim& extent) {
+  const Shape shape = e.shape(x);
+  Shape blocks = shape, merged = shape;
+  blocks.insert(blocks.begin() + axis + 1, Dim(block));
+  merged[static_cast<size_t>(axis)] = shape[static_cast<size_t>(axis)] * block;
+  Ints kept = counting(static_cast<int64_t>(shape.size()));
+  for (int64_t& d : kept) d += d > axis ? 1 : 0;
+  const ValueId repeated = e.reshape(e.broadcast_in(x, blocks, kept), merged);
+  return e.slice_axis(repeated, axis, 0, extent);
+}
+
 /// The range is widened to hold 0, and 0 is hit exactly.
 DynamicallyQuantised quantise_dynamically(Emitter& e, ValueId x) {
   const Ints all = counting(e.rank(x));
@@ -89,13 +100,7 @@ ValueId spread(NodeContext& n, ValueId parameter, const Shape& x, int64_t axis) 
   if (shape == x) return parameter;
   const int64_t block = n.attr_int("block_size", 0);
   if (block < 1) n.fail("attribute \"block_size\" has to be positive for blocked quantisation");
-  Shape blocks = shape, merged = shape;
-  blocks.insert(blocks.begin() + axis + 1, Dim(block));
-  merged[static_cast<size_t>(axis)] = shape[static_cast<size_t>(axis)] * block;
-  Ints kept = counting(static_cast<int64_t>(shape.size()));
-  for (int64_t& d : kept) d += d > axis ? 1 : 0;
-  const ValueId repeated = e.reshape(e.broadcast_in(parameter, blocks, kept), merged);
-  return e.slice_axis(repeated, axis, 0, x[static_cast<size_t>(axis)]);
+  return repeat_blocks(e, parameter, axis, block, x[static_cast<size_t>(axis)]);
 }
 
 int64_t quantisation_axis(const NodeContext& n) {
@@ -182,10 +187,12 @@ const OperatorRule kRules[] = {
      "axis:i saturate:i block_size:i output_dtype:i precision:i"},
     {"DequantizeLinear", 10, 12, 2, 3, dequantize_linear},
     {"DequantizeLinear", 13, 20, 2, 3, dequantize_linear, "axis:i"},
-    {"DequantizeLinear", 21, kNew, 2, 3, dequantize_linear, "axis:i block_size:i output_dtype:i"},
+    {"DequantizeLinear", 21, kNew, 2, 3, dequantize_linear, "axis:i block_size:i output_dtype:i",
+     "", true},
     // Written for 16-bit integers before the operators of ONNX took them.
     {"QuantizeLinear", 1, kMicrosoftOpset, 2, 3, quantize_linear, "axis:i", kMicrosoftDomain},
-    {"DequantizeLinear", 1, kMicrosoftOpset, 2, 3, dequantize_linear, "axis:i", kMicrosoftDomain},
+    {"DequantizeLinear", 1, kMicrosoftOpset, 2, 3, dequantize_linear, "axis:i", kMicrosoftDomain,
+     true},
     {"DynamicQuantizeLinear", 11, kNew, 1, 1, dynamic_quantize_linear},
     {"MatMulInteger", 10, kNew, 2, 4, matmul_integer},
     {"ConvInteger", 10, kNew, 2, 4, conv_integer, CONV_ATTRIBUTES},

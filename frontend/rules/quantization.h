@@ -22,6 +22,9 @@ ValueId requantise(NodeContext& n, ValueId product, ValueId scale, size_t y_scal
 /// An input that scales rows (of a) or columns (of b), to be multiplied with the product a·b.
 ValueId matmul_scale(NodeContext& n, size_t input, bool rows);
 
+/// Each element of x `block` times along an axis, of which the first `extent` are kept.
+ValueId repeat_blocks(Emitter& e, ValueId x, int64_t axis, int64_t block, const Dim& extent);
+
 /// x in u8 with one scale and one zero point that hold its whole range and 0.
 struct DynamicallyQuantised {
   ValueId y, scale, zero;  // zero is a whole number of x's type
