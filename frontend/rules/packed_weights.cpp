@@ -59,8 +59,8 @@ void matmul_nbits(NodeContext& n) {
   const ValueId packed = shaped(n, 1, {Dim(rows), Dim(blocks), Dim(block * bits / 8)});
   if (e.element(packed) != ElementType::u8) n.fail("the weights have to be packed in u8");
   const Shape per_block = {Dim(rows), Dim(blocks)};
-  const ValueId all = e.reshape(unpacked(e, packed, bits), {Dim(rows), Dim(blocks * block)});
-  const ValueId weights = e.cast(e.slice_axis(all, 1, 0, k), type);
+  const Shape whole = {Dim(rows), Dim(blocks), Dim(block)};
+  const auto spread = [&](ValueId x) { return e.broadcast_in(x, whole, {0, 1}); };
   ValueId zero = e.filled({type, per_block}, static_cast<double>(1 << (bits - 1)));
   if (n.has(3) && n.element(3) == ElementType::u8) {
     const Dim bytes((blocks * bits + 7) / 8);
@@ -69,9 +69,18 @@ void matmul_nbits(NodeContext& n) {
   } else if (n.has(3)) {
     zero = shaped(n, 3, per_block);
   }
-  const auto spread = [&](ValueId x) { return repeat_blocks(e, x, 1, block, Dim(k)); };
+  const ValueId weights = e.cast(e.reshape(unpacked(e, packed, bits), whole), type);
   const ValueId w = e.mul(e.sub(weights, spread(zero)), spread(shaped(n, 2, per_block)));
-  const ValueId y = e.dot(n.input(0), w, {{}, {}, {n.rank(0) - 1}, {1}});
+  // Blocks stay an axis of their own, so that their scales are read where the product is computed.
+  const int64_t last = n.rank(0) - 1;
+  Dims none(static_cast<size_t>(n.rank(0)), Dim(0)), rest = none;
+  rest.back() = Dim(blocks * block - k);
+  const ValueId a =
+      blocks * block == k ? n.input(0) : e.pad(n.input(0), e.scalar(type, 0), none, rest);
+  Shape shape = n.shape(0);
+  shape.back() = Dim(blocks);
+  shape.push_back(Dim(block));
+  const ValueId y = e.dot(e.reshape(a, shape), w, {{}, {}, {last, last + 1}, {1, 2}});
   n.result(n.has(5) ? e.add(y, n.input(5)) : y);
 }
 
