@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 
 #include "driver/compiler.h"
@@ -172,7 +173,13 @@ TrainingModels training_models(const std::string& path, const ImportOptions& opt
       *module = promote_f64(*module);
     }
   }
-  if (run) *run = alone;
+  if (run) {
+    *run = alone;
+    for (const std::string& note : trained.notes) {
+      const bool known = std::find(run->notes.begin(), run->notes.end(), note) != run->notes.end();
+      if (!known) run->notes.push_back(note);
+    }
+  }
   return models;
 }
 

@@ -398,7 +398,7 @@ void GraphImporter::import_nodes(const std::vector<OnnxNode>& nodes, Scope& scop
 void GraphImporter::list_parameters() {
   for (const OnnxTensor& tensor : model_.graph.initializers) {
     const std::optional<ElementType> element = element_type_of(tensor.data_type);
-    if (!element || !is_float(*element)) continue;
+    if (!element || !is_float(*element) || training_.scales.count(tensor.name) > 0) continue;
     const bool statistic = training_.statistics.count(tensor.name) > 0;
     (statistic ? result_.running_statistics : result_.parameter_names).push_back(tensor.name);
   }
@@ -434,6 +434,7 @@ ImportedModel GraphImporter::finish(Scope& scope) {
   prune(result_.module);
   result_.name = model_.graph.name;
   result_.notes = symbols_.notes();
+  note_rounding();
   return std::move(result_);
 }
 

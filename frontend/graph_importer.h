@@ -108,6 +108,7 @@ class GraphImporter {
   /// Declares what random numbers are made of, when training drops something.
   void add_generator();
   void list_parameters();
+  void note_rounding();
   void add_statistics(std::vector<ValueId>& results, std::vector<std::string>& names);
   ImportedModel finish(Scope& scope);
 

@@ -48,7 +48,8 @@ struct ImportedModel {
   std::vector<std::string> input_names, output_names;
   int64_t opset = 0;
   /// The floating-point initializers of the graph in the file's order, as the constants' locations
-  /// name them. Those that BatchNormalization keeps as running statistics are listed apart.
+  /// name them, without scales of quantised tensors. Those that BatchNormalization keeps as running
+  /// statistics are listed apart.
   std::vector<std::string> parameter_names, running_statistics;
   /// Of ImportMode::training. `main` gives the new values of `updated_statistics` after the
   /// outputs, as results of the initializers' names. Where something is dropped, it has two

@@ -55,6 +55,15 @@ void GraphImporter::add_statistics(std::vector<ValueId>& results, std::vector<st
   }
 }
 
+void GraphImporter::note_rounding() {
+  const std::vector<std::string>& nodes = training_.rounding;
+  if (nodes.empty()) return;
+  result_.notes.push_back(fmt::format(
+      "{} node{} quantise{}, \"{}\" the first; nothing learns through a quantised value, "
+      "so only what comes behind the last one is trained",
+      nodes.size(), nodes.size() == 1 ? "" : "s", nodes.size() == 1 ? "s" : "", nodes[0]));
+}
+
 std::vector<ValueId> GraphImporter::differentiate(const OnnxNode& node, const Loc& loc,
                                                   Scope& scope) {
   GradientNode gradient;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct TrainingImport {
   int64_t dropouts = 0;
   /// Initializers that are running statistics, and in training their new values.
   std::map<std::string, ValueId> statistics;
+  /// Initializers that belong to the format of quantised tensors, and the nodes that round.
+  std::set<std::string> scales;
+  std::vector<std::string> rounding;
 };
 
 /// What the graph importer offers to every node.

@@ -51,6 +51,7 @@ void matmul_nbits(NodeContext& n) {
   }
   if (n.attr_int("weight_prepacked", 0) != 0) n.fail("weights packed for a GPU are not supported");
   if (n.has(4)) n.fail("an order of groups (g_idx) is not supported; quantise without it");
+  scale_input(n, 2);
   const ElementType type = n.element(0);
   if (n.rank(0) < 1 || !(n.shape(0).back() == Dim(k))) {
     n.fail(fmt::format("A is {} and K is {}", to_string(n.type(0)), k));
@@ -102,6 +103,7 @@ void gather_block_quantized(NodeContext& n) {
   if (bits < 8 && from != 0) n.fail("rows of a packed table have to be along axis 0");
   const ValueId rows =
       e.wrap_negative(e.cast(n.input(1), ElementType::i64), e.extent(n.input(0), from));
+  scale_input(n, 2);
   const ElementType type = n.element(2);
   const auto taken = [&](size_t i) { return e.take(n.input(i), rows, from); };
   const ValueId x = unpacked(e, taken(0), bits);

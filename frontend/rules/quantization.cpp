@@ -10,6 +10,17 @@
 
 namespace backcast {
 
+ValueId scale_input(NodeContext& n, size_t i) {
+  n.training().scales.insert(n.initializer(i));
+  return n.input(i);
+}
+
+bool is_training(NodeContext& n) { return n.training().mode == ImportMode::training; }
+
+void note_rounding(NodeContext& n) {
+  if (is_training(n)) n.training().rounding.push_back(n.loc().node);
+}
+
 ValueId saturate(Emitter& e, ValueId x, ElementType to) {
   const int bits = static_cast<int>(byte_size(to)) * 8;
   const double low = is_signed(to) ? -std::ldexp(1.0, bits - 1) : 0;
@@ -37,8 +48,9 @@ ValueId requantise(NodeContext& n, ValueId product, ValueId scale, size_t y_scal
   Emitter& e = n.e;
   const auto scalar = [&](size_t i) {
     if (!(n.type(i).element_count() == Dim(1))) n.fail("the output's scale has to be a scalar");
-    return e.reshape(e.cast(n.input(i), ElementType::f32), {});
+    return e.reshape(e.cast(scale_input(n, i), ElementType::f32), {});
   };
+  note_rounding(n);
   const ValueId factor = e.div(scale, scalar(y_scale));
   const ValueId y = e.unary(ops::round_even, e.mul(e.cast(product, ElementType::f32), factor));
   check_quantised(n, n.element(y_zero_point));
@@ -46,7 +58,7 @@ ValueId requantise(NodeContext& n, ValueId product, ValueId scale, size_t y_scal
 }
 
 ValueId matmul_scale(NodeContext& n, size_t input, bool rows) {
-  ValueId scale = n.e.cast(n.input(input), ElementType::f32);
+  ValueId scale = n.e.cast(scale_input(n, input), ElementType::f32);
   if (n.e.type(scale).element_count() == Dim(1)) return n.e.reshape(scale, {});
   if (n.e.rank(scale) == 1 && rows) scale = n.e.unsqueeze(scale, 1);
   return scale;
@@ -64,7 +76,8 @@ ValueId repeat_blocks(Emitter& e, ValueId x, int64_t axis, int64_t block, const 
 }
 
 /// The range is widened to hold 0, and 0 is hit exactly.
-DynamicallyQuantised quantise_dynamically(Emitter& e, ValueId x) {
+DynamicallyQuantised quantise_dynamically(Emitter& e, ValueId x, bool training) {
+  if (training) x = e.unary(ops::stop_gradient, x);
   const Ints all = counting(e.rank(x));
   const ValueId zero = e.scalar(e.element(x), 0);
   const ValueId top = e.max(e.reduce(Reduction::max, x, all), zero);
@@ -76,8 +89,9 @@ DynamicallyQuantised quantise_dynamically(Emitter& e, ValueId x) {
   return {saturate(e, e.add(y, offset), ElementType::u8), scale, offset};
 }
 
-ValueId dynamic_product(Emitter& e, ValueId x, ValueId w, ValueId scale, ValueId zero) {
-  const DynamicallyQuantised q = quantise_dynamically(e, x);
+ValueId dynamic_product(Emitter& e, ValueId x, ValueId w, ValueId scale, ValueId zero,
+                        bool training) {
+  const DynamicallyQuantised q = quantise_dynamically(e, x, training);
   const ValueId a = e.sub(e.cast(q.y, ElementType::i32), e.cast(q.zero, ElementType::i32));
   ValueId offset = e.cast(zero, ElementType::i32);
   if (e.rank(offset) == 1) offset = e.broadcast_in(offset, e.shape(w), {0});
@@ -112,12 +126,13 @@ void quantize_linear(NodeContext& n) {
   ElementType to = n.has(2) ? n.element(2) : ElementType::u8;
   if (n.attr_int("output_dtype", 0) != 0) to = n.attr_element("output_dtype", to);
   check_quantised(n, to);
+  note_rounding(n);
   ElementType compute = n.element(1);
   if (n.attr_int("precision", 0) != 0) compute = n.attr_element("precision", compute);
   if (!is_float(compute)) n.fail("the scale has to be a floating-point number");
   const Shape shape = n.shape(0);
   const int64_t axis = quantisation_axis(n);
-  const ValueId scale = spread(n, e.cast(n.input(1), compute), shape, axis);
+  const ValueId scale = spread(n, e.cast(scale_input(n, 1), compute), shape, axis);
   ValueId y = e.unary(ops::round_even, e.div(e.cast(n.input(0), compute), scale));
   // 16-bit integers and their sums need more than f16 has.
   if (byte_size(compute) < 4) y = e.cast(y, ElementType::f32);
@@ -136,12 +151,13 @@ void dequantize_linear(NodeContext& n) {
   ValueId x = e.cast(n.input(0), ElementType::i32);
   if (n.has(2)) x = e.sub(x, spread(n, e.cast(n.input(2), ElementType::i32), shape, axis));
   const ElementType compute = to == ElementType::f64 ? to : ElementType::f32;
-  const ValueId scale = spread(n, e.cast(n.input(1), compute), shape, axis);
+  const ValueId scale = spread(n, e.cast(scale_input(n, 1), compute), shape, axis);
   n.result(e.cast(e.mul(e.cast(x, compute), scale), to));
 }
 
 void dynamic_quantize_linear(NodeContext& n) {
-  const DynamicallyQuantised q = quantise_dynamically(n.e, n.input(0));
+  const DynamicallyQuantised q = quantise_dynamically(n.e, n.input(0), is_training(n));
+  note_rounding(n);
   n.set(0, q.y);
   n.set(1, q.scale);
   n.set(2, n.e.cast(q.zero, ElementType::u8));
@@ -169,8 +185,8 @@ void qlinear_conv(NodeContext& n) {
   ValueId product = convolve(n, x, centred(n, 3, 5, 0));
   const Shape shape = n.e.shape(product);
   if (n.has(8)) product = n.e.add(product, n.e.broadcast_in(n.input(8), shape, {1}));
-  ValueId scale = n.e.mul(n.e.reshape(n.e.cast(n.input(1), ElementType::f32), {}),
-                          n.e.cast(n.input(4), ElementType::f32));
+  ValueId scale = n.e.mul(n.e.reshape(n.e.cast(scale_input(n, 1), ElementType::f32), {}),
+                          n.e.cast(scale_input(n, 4), ElementType::f32));
   if (n.e.type(scale).element_count() == Dim(1)) scale = n.e.reshape(scale, {});
   if (n.e.rank(scale) == 1) scale = n.e.broadcast_in(scale, shape, {1});
   n.result(requantise(n, product, scale, 6, 7));

@@ -8,6 +8,11 @@ namespace backcast {
 inline constexpr std::string_view kMicrosoftDomain = "com.microsoft";
 inline constexpr int64_t kMicrosoftOpset = 1;
 
+/// Input i, which scales quantised numbers: an initializer there is not trained.
+ValueId scale_input(NodeContext& n, size_t i);
+/// Says that the node rounds what it gets, so that nothing learns through it.
+void note_rounding(NodeContext& n);
+
 /// x, which holds whole numbers, limited to what `to` can hold.
 ValueId saturate(Emitter& e, ValueId x, ElementType to);
 /// CompileError unless `to` is an integer of 8 or 16 bits.
@@ -29,9 +34,14 @@ ValueId repeat_blocks(Emitter& e, ValueId x, int64_t axis, int64_t block, const 
 struct DynamicallyQuantised {
   ValueId y, scale, zero;  // zero is a whole number of x's type
 };
-DynamicallyQuantised quantise_dynamically(Emitter& e, ValueId x);
+/// In training nothing learns through it: the exact derivative, which is that of the scale alone,
+/// leads nowhere.
+DynamicallyQuantised quantise_dynamically(Emitter& e, ValueId x, bool training);
 /// x·wᵀ where x[…, k] is quantised on the spot and w[rows, k] is quantised already. `scale` and
 /// `zero` of w are scalars or have an element per row.
-ValueId dynamic_product(Emitter& e, ValueId x, ValueId w, ValueId scale, ValueId zero);
+ValueId dynamic_product(Emitter& e, ValueId x, ValueId w, ValueId scale, ValueId zero,
+                        bool training);
+/// Whether the node is imported to be trained.
+bool is_training(NodeContext& n);
 
 }  // namespace backcast

@@ -13,7 +13,7 @@ ValueId number(NodeContext& n, size_t i) {
   if (!(n.type(i).element_count() == Dim(1))) {
     n.fail(fmt::format("input {} has to be one number and is {}", i, to_string(n.type(i))));
   }
-  return n.e.reshape(n.e.cast(n.input(i), ElementType::f32), {});
+  return n.e.reshape(n.e.cast(scale_input(n, i), ElementType::f32), {});
 }
 
 /// An operand whose tensor is input i, less its zero point: whole numbers in f32.
@@ -29,6 +29,7 @@ void set_steps(NodeContext& n, ValueId y, size_t zero, bool rounded = false) {
   Emitter& e = n.e;
   const ElementType to = n.has(zero) ? n.element(zero) : n.element(0);
   check_quantised(n, to);
+  note_rounding(n);
   if (rounded) y = e.unary(ops::round_even, y);
   if (n.has(zero)) y = e.add(y, number(n, zero));
   // Rounding behind the zero point is what ONNX Runtime does here, ties included.
@@ -155,7 +156,8 @@ void matmul_integer_to_float(NodeContext& n) {
 
 void dynamic_quantize_matmul(NodeContext& n) {
   Emitter& e = n.e;
-  const DynamicallyQuantised q = quantise_dynamically(e, n.input(0));
+  const DynamicallyQuantised q = quantise_dynamically(e, n.input(0), is_training(n));
+  note_rounding(n);
   const ValueId a = e.sub(e.cast(q.y, ElementType::i32), e.cast(q.zero, ElementType::i32));
   const ValueId b = centred(n, 1, 3, n.rank(1) - 1);
   set_float_product(n, a, b, e.mul(q.scale, matmul_scale(n, 2, false)), 4);

@@ -39,12 +39,15 @@ struct Setting {
   bool batch_first = false;
   double clip = 0;  // 0: none
   bool input_forget = false, linear_before_reset = false;
+  bool training = false;
   bool quantised = false;  // W and R are, and stand as [directions, k, gates·hidden]
 };
 
 Setting setting_of(NodeContext& n, Cell cell, bool quantised) {
   Setting s{cell, traits_of(cell), {}, {}, {}, {}};
+  s.training = is_training(n);
   s.quantised = quantised;
+  if (quantised) note_rounding(n);
   const std::string direction = n.attr_string("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
     n.fail(fmt::format("direction \"{}\" is not known", direction));
@@ -99,8 +102,9 @@ ValueId times(Emitter& e, ValueId x, ValueId r) {
   attrs.rhs_contract = {1};
   return e.dot(x, r, attrs);
 }
-ValueId times(Emitter& e, ValueId x, const Weights& r) {
-  return r.scale.valid() ? dynamic_product(e, x, r.values, r.scale, r.zero) : times(e, x, r.values);
+ValueId times(Emitter& e, ValueId x, const Weights& r, bool training) {
+  return r.scale.valid() ? dynamic_product(e, x, r.values, r.scale, r.zero, training)
+                         : times(e, x, r.values);
 }
 
 /// The body of one direction's scan.
@@ -119,7 +123,7 @@ class CellBody {
   std::vector<ValueId> step(ValueId x, const std::vector<ValueId>& states) {
     switch (s_.cell) {
       case Cell::rnn:
-        return {activate(0, e_.add(x, times(e_, states[0], o_.r)))};
+        return {activate(0, e_.add(x, times(e_, states[0], o_.r, s_.training)))};
       case Cell::gru:
         return {gru(x, states[0])};
       case Cell::lstm:
@@ -157,7 +161,7 @@ class CellBody {
 
   /// Gates i, o, f, c.
   std::vector<ValueId> lstm(ValueId x, ValueId h, ValueId c) {
-    const ValueId gates = e_.add(x, times(e_, h, o_.r));
+    const ValueId gates = e_.add(x, times(e_, h, o_.r, s_.training));
     const auto peep = [&](ValueId value, int64_t which, ValueId cell) {
       if (!o_.peephole.valid()) return value;
       return e_.add(value, e_.mul(part(e_, o_.peephole, 0, s_.hidden, which), cell));
@@ -221,8 +225,9 @@ class Recurrence {
   }
   /// One number per direction, or one per row of the weights.
   ValueId parameter(size_t i, int64_t d) {
+    if (!n_.has(i)) n_.fail(fmt::format("input {} is missing", i));
+    scale_input(n_, i);
     const ValueId x = of_direction(i, d);
-    if (!x.valid()) n_.fail(fmt::format("input {} is missing", i));
     if (e_.type(x).element_count() == Dim(1)) return e_.reshape(x, {});
     if (!(e_.shape(x) == Shape{s_.hidden * Dim(s_.traits.gates)})) {
       n_.fail(fmt::format("input {} has to hold a number per direction or one per row", i));
@@ -243,7 +248,7 @@ class Recurrence {
 
   /// X·Wᵀ and the biases that simply add up, for all steps: [steps, batch, gates·hidden].
   ValueId input_gates(const Weights& w, ValueId bias, ValueId& late_bias) {
-    const ValueId product = times(e_, x_, w);
+    const ValueId product = times(e_, x_, w, s_.training);
     if (!bias.valid()) return product;
     const int64_t gates = s_.traits.gates;
     if (!(e_.shape(bias) == Shape{s_.hidden * Dim(2 * gates)})) {

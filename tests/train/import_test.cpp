@@ -126,6 +126,51 @@ TEST(BatchNormErrors, AStatisticOfTwoNodes) {
   }
 }
 
+/// y = after · quantised(before · x), the first by a scale of the file or by its own range.
+ModelBuilder quantised_model(bool dynamically, bool after = true) {
+  ModelBuilder m;
+  m.input("x", {"3"}).output("y");
+  std::vector<OnnxTensor>& weights = m.model().graph.initializers;
+  weights.push_back(floats("before", {3}, {1, 2, 3}));
+  weights.push_back(floats("s", {}, {0.5f}));
+  if (after) weights.push_back(floats("after", {3}, {1, -1, 2}));
+  m.node("first", "Mul", {"x", "before"}, {"a"});
+  if (dynamically) {
+    m.node("q", "DynamicQuantizeLinear", {"a"}, {"b", "scale", "zero"});
+    m.node("d", "DequantizeLinear", {"b", "scale", "zero"}, {"c"});
+  } else {
+    m.node("q", "QuantizeLinear", {"a", "s"}, {"b"});
+    m.node("d", "DequantizeLinear", {"b", "s"}, {"c"});
+  }
+  if (after) return std::move(m.node("last", "Mul", {"c", "after"}, {"y"}));
+  return std::move(m.node("last", "Identity", {"c"}, {"y"}));
+}
+
+TEST(Quantised, OnlyWhatComesBehindIsTrained) {
+  for (const bool dynamically : {false, true}) {
+    const ModelBuilder m = quantised_model(dynamically);
+    Trainer t(build_training(three_imports(m), mean_of_output()));
+    EXPECT_TRUE(t.has_state("after"));
+    EXPECT_FALSE(t.has_state("before"));
+    EXPECT_FALSE(t.has_state("s"));
+    ImportOptions training;
+    training.mode = ImportMode::training;
+    EXPECT_THAT(m.import(training).notes, ElementsAre(HasSubstr("1 node quantises, \"q\"")));
+    EXPECT_THAT(m.import().notes, ElementsAre());
+  }
+}
+
+TEST(Quantised, AModelThatEndsSoCannotBeTrained) {
+  for (const bool dynamically : {false, true}) {
+    try {
+      build_training(three_imports(quantised_model(dynamically, false)), mean_of_output());
+      ADD_FAILURE() << "was accepted";
+    } catch (const CompileError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("nothing can be trained"));
+    }
+  }
+}
+
 /// y = dropout(x · w), w of ones, so that the outputs show the mask.
 ModelBuilder dropout_model(int64_t width) {
   ModelBuilder m;
