@@ -299,7 +299,8 @@ std::vector<ValueId> GraphImporter::apply_rule(const OnnxNode& node, const Loc& 
                           },
                           [&](const OnnxTensor& tensor) { return to_literal(tensor, model_dir_); },
                           composites_,
-                          training_};
+                          training_,
+                          result_.notes};
   NodeContext context(services, node, loc, opset, inputs);
   builder_->set_loc(loc);
   rule.import(context);
@@ -433,7 +434,8 @@ ImportedModel GraphImporter::finish(Scope& scope) {
   result_.module.functions["main"] = builder_->finish(result, names);
   prune(result_.module);
   result_.name = model_.graph.name;
-  result_.notes = symbols_.notes();
+  const std::vector<std::string>& notes = symbols_.notes();
+  result_.notes.insert(result_.notes.begin(), notes.begin(), notes.end());
   note_rounding();
   return std::move(result_);
 }

@@ -157,6 +157,11 @@ std::optional<Shape> NodeContext::declared(size_t k) const {
   return services_.declared_shape(node_.outputs[k]);
 }
 
+void NodeContext::note(const std::string& message) {
+  std::vector<std::string>& notes = services_.notes;
+  if (std::find(notes.begin(), notes.end(), message) == notes.end()) notes.push_back(message);
+}
+
 std::string NodeContext::initializer(size_t i) const {
   const Node& node = e.builder().node(input(i));
   const bool is_one = node.op == &ops::constant && node.loc.op_type == "initializer";

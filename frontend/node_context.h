@@ -45,6 +45,7 @@ struct ImportServices {
   /// Names of composite bodies by signature.
   std::map<std::string, std::string>& composites;
   TrainingImport& training;
+  std::vector<std::string>& notes;
 };
 
 class NodeContext {
@@ -59,6 +60,9 @@ class NodeContext {
 
   /// Throws CompileError with the node's location.
   [[noreturn]] void fail(const std::string& message) const;
+
+  /// Tells the user, once, of what is no error.
+  void note(const std::string& message);
 
   // Inputs.
   size_t input_count() const { return inputs_.size(); }

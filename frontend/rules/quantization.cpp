@@ -11,7 +11,19 @@
 namespace backcast {
 
 ValueId scale_input(NodeContext& n, size_t i) {
-  n.training().scales.insert(n.initializer(i));
+  const std::string name = n.initializer(i);
+  if (name.empty() || !is_float(n.element(i))) return n.input(i);  // or it is a zero point
+  n.training().scales.insert(name);
+  const std::optional<Literal> scale = n.known_literal(i);
+  for (int64_t k = 0; scale && k < scale->element_count(); ++k) {
+    const double value = scale->as_double(k);
+    if (std::isfinite(value) && value > 0) continue;
+    n.note(
+        fmt::format("the scale \"{}\" is {}: what it quantises is lost; calibrate with finite "
+                    "values (masks often hold infinities)",
+                    name, value));
+    break;
+  }
   return n.input(i);
 }
 

@@ -1,6 +1,8 @@
 // Runs one node of com.microsoft on given operands.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,6 +67,7 @@ inline std::vector<double> run(const std::string& op, const std::vector<Operand>
   m.node("n", op, names, {"y"}, attributes).output("y", {"?"}, 0);
   m.model().graph.nodes[0].domain = "com.microsoft";
   const ImportedModel model = m.import();
+  for (const std::string& note : model.notes) ADD_FAILURE() << note;
   const Value result = evaluate(model.module, model.module.function("main"), values);
   std::vector<double> y;
   for (int64_t i = 0; i < result.tensor.element_count(); ++i) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "ir/graph/error.h"
 #include "tests/frontend/contrib_node.h"
 
@@ -226,6 +228,26 @@ TEST(QuantizedContrib, ComplainsOfScalesThatAreNoNumbers) {
   } catch (const CompileError& error) {
     EXPECT_THAT(error.what(), HasSubstr("input 1 has to be one number"));
   }
+}
+
+TEST(QuantizedContrib, NotesScalesThatAreNotFinite) {
+  ModelBuilder m;
+  m.model().opsets["com.microsoft"] = 1;
+  const std::vector<float> infinite = {INFINITY};
+  const std::vector<int32_t> none = {0};
+  OnnxTensor scale, zero;
+  scale.name = "mask_scale";
+  scale.data_type = onnx_type::kFloat;
+  scale.float_data = infinite;
+  zero.name = "zero";
+  zero.data_type = onnx_type::kUint8;
+  zero.int32_data = none;
+  m.model().graph.initializers = {scale, zero};
+  m.input("x", {"2"}).node("q", "QuantizeLinear", {"x", "mask_scale", "zero"}, {"a"});
+  m.node("s", "QLinearSigmoid", {"a", "mask_scale", "zero", "mask_scale", "zero"}, {"y"});
+  m.model().graph.nodes[1].domain = "com.microsoft";
+  m.output("y", {"2"}, onnx_type::kUint8);
+  EXPECT_THAT(m.import().notes, ElementsAre(HasSubstr("the scale \"mask_scale\" is inf")));
 }
 
 }  // namespace
