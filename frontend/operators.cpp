@@ -115,7 +115,10 @@ std::string_view advice_for(std::string_view domain, std::string_view name) {
        "it makes a list of maps; convert with options={'zipmap': False}, which leaves a tensor"},
   };
   const auto found = advice.find({domain, name});
-  return found == advice.end() ? std::string_view() : found->second;
+  if (found != advice.end()) return found->second;
+  if (domain != "com.microsoft" || is_known_operator(domain, name)) return {};
+  return "ONNX Runtime's optimiser writes such operators; give the model that it was given, "
+         "quantised without its fusions if need be";
 }
 
 bool is_known_operator(std::string_view domain, std::string_view name) {
