@@ -10,8 +10,10 @@
 #include "ir/graph/verifier.h"
 #include "ir/loop/text.h"
 #include "ir/loop/verifier.h"
+#include "ir/ops/ops.h"
 #include "passes/asked_passes.h"
 #include "passes/graph/assign_layout.h"
+#include "passes/graph/defer_sums.h"
 #include "passes/graph/drop_constant_channels.h"
 #include "passes/graph/factor.h"
 #include "passes/graph/fold_scale.h"
@@ -45,6 +47,10 @@ namespace backcast {
 namespace {
 
 // Passes with options of their own.
+
+Module defer_sums_pass(const Module& module, const PassContext& context) {
+  return defer_sums(module, context.options.frugal);
+}
 
 loop::Program row_bands_pass(const loop::Program& program, const PassContext& context) {
   if (!context.options.ram) return row_bands(program, context.target);
@@ -107,6 +113,8 @@ const std::vector<GraphPass>& graph_passes() {
       {"simplify", simplify},
       // What is rounded between products of integers needs few operations.
       {"requantise", requantise},
+      // Gradients of what every trip of a loop reads are one product behind the loop.
+      {"defer_sums", defer_sums_pass},
       // What a derivative is multiplied by becomes one tensor of the forward pass.
       {"factor", factor},
       // Batch normalisation and its like disappear into weights.
@@ -335,9 +343,28 @@ class PassRunner {
 
 }  // namespace
 
+namespace {
+
+bool has_loops(const Module& module) {
+  return std::any_of(module.functions.begin(), module.functions.end(), [](const auto& function) {
+    const std::vector<Node>& nodes = function.second.nodes;
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [](const Node& node) { return node.op == &ops::scan; });
+  });
+}
+
+}  // namespace
+
 PipelineResult run_pipeline(const Module& module, const TargetInfo& target,
                             const PipelineOptions& options) {
-  return PassRunner(target, options).run(module);
+  try {
+    return PassRunner(target, options).run(module);
+  } catch (const DoesNotFit&) {
+    if (options.passes.frugal || !has_loops(module)) throw;
+  }
+  PipelineOptions frugal = options;
+  frugal.passes.frugal = true;
+  return PassRunner(target, frugal).run(module);
 }
 
 PipelineResult run_pipeline(const loop::Program& program, const TargetInfo& target,

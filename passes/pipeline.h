@@ -24,6 +24,8 @@ struct PassOptions {
   /// Bytes that arena and state may take together, see fit_bands.h and fit_memory.h; none: what
   /// costs little is computed again.
   std::optional<int64_t> ram;
+  /// Loops keep nothing that they could compute again: for what does not fit `ram` otherwise.
+  bool frugal = false;
   /// Told what a long search is at, now and then.
   std::function<void(std::string_view)> progress = {};
 };

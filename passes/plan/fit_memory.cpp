@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "ir/graph/error.h"
 #include "ir/loop/liveness.h"
 #include "ir/loop/step_access.h"
 #include "passes/plan/plan_memory.h"
@@ -71,7 +70,7 @@ Peak peak_of(const Program& program) {
                         to_string(TensorType{buffer.element, buffer.shape}), buffer.loc.describe());
   }
   if (peak.live.size() > kMost) text += fmt::format("; and {} more", peak.live.size() - kMost);
-  throw CompileError(text);
+  throw DoesNotFit(text);
 }
 
 }  // namespace

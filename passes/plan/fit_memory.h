@@ -5,14 +5,20 @@
 
 #include <string>
 
+#include "ir/graph/error.h"
 #include "ir/loop/program.h"
 #include "ir/target/target_info.h"
 
 namespace backcast {
 
+/// What fit_memory() throws.
+struct DoesNotFit : CompileError {
+  using CompileError::CompileError;
+};
+
 /// `ram` bounds arena and state of the planned program, in bytes. `summary` (may be null) receives
 /// the trade: "recomputes 12 values, +0.9 M operations (+2.4 %), arena 592000 → 441000 bytes".
-/// CompileError when recomputation cannot make the program fit, with the least it takes, the step
+/// DoesNotFit when recomputation cannot make the program fit, with the least it takes, the step
 /// that takes most and the values that live there by the names of the model.
 loop::Program fit_memory(const loop::Program& program, const TargetInfo& target, int64_t ram,
                          std::string* summary = nullptr);

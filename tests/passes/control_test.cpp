@@ -1,5 +1,6 @@
 // Loops and branches through every pass: what the interpreter computes after each stage is what the
 // evaluator computes of the graph, to the bit where no reduction is rearranged.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ir/graph/builder.h"
@@ -8,6 +9,7 @@
 #include "ir/loop/interpreter.h"
 #include "ir/loop/liveness.h"
 #include "ir/loop/text.h"
+#include "ir/ops/ops.h"
 #include "ir/target/target_info.h"
 #include "passes/graph/differentiate.h"
 #include "passes/pipeline.h"
@@ -179,9 +181,9 @@ func @main(%s: f32[2], %xs: f32[2,3,2], %k: f32[2]) -> (f32[2], f32[2,3,2]) {
                f32({2}, {2, 3})});
 }
 
-/// The vector-Jacobian product of a recurrence as `main`, forward result included.
-std::string adjoint_of_recurrence() {
-  Module module = add_vjp(parse_module(recurrence("")), "main", {"h", "xs", "w"});
+/// The vector-Jacobian product of such a recurrence as `main`, forward result included.
+std::string adjoint_of(const std::string& text) {
+  Module module = add_vjp(parse_module(text), "main", {"h", "xs", "w"});
   Function main = module.function("main_vjp");
   Builder builder(module, "main");
   std::vector<ValueId> operands;
@@ -203,13 +205,74 @@ std::string adjoint_of_recurrence() {
 }
 
 TEST(Control, GradientRunsTheForwardLoopOnce) {
-  const std::string text = adjoint_of_recurrence();
+  const std::string text = adjoint_of(recurrence(""));
   EXPECT_EQ(count(compile(text), loop::StepKind::loop), 2);
   for (const int64_t trips : {4, 2, 0}) {
     std::vector<Literal> inputs = recurrence_inputs(trips);
     inputs.push_back(f32({3}, {1, -1, 0.5}));
     inputs.push_back(f32({4, 3}, {1, 2, 3, -1, 0, 1, 0.5, 0.5, 0.5, 2, 2, 2}));
     check(text, inputs);
+  }
+}
+
+Module graph_after(const std::string& stop, const std::string& text) {
+  PipelineOptions options;
+  options.stop_after = stop;
+  return run_pipeline(parse_module(text), *find_target("x86-64-v3"), options).module;
+}
+
+/// Of the only scan in `main`.
+int64_t carries_after(const std::string& stop, const std::string& text) {
+  const Module module = graph_after(stop, text);
+  for (const Node& node : module.function("main").nodes) {
+    if (node.op == &ops::scan) return node.attrs.as<ScanAttrs>().carries;
+  }
+  return 0;
+}
+
+std::vector<double> wave(int count) {
+  std::vector<double> values;
+  for (int i = 0; i < count; ++i) values.push_back(0.9 - 0.13 * (i * 5 % 7));
+  return values;
+}
+
+TEST(Control, SumsOfContractionsGoBehindTheLoop) {
+  for (const char* reverse : {"false", "true"}) {
+    const std::string text = fmt::format(R"(
+func @step(%h: f32[2,3], %sum: f32[6,4], %bias: f32[3], %x: f32[2,4], %w: f32[4,3]) -> (f32[2,3], f32[6,4], f32[3], f32[2,6]) {{
+  %0 = dot_general %x, %w {{lhs_contract=[1], rhs_contract=[0]}}
+  %1 = add %0, %h
+  %2 = tanh %1
+  %3 = mul %2, %h
+  %zero = constant {{value=f32[] 0}}
+  %4 = pad %2, %zero {{low=[0,0], high=[0,3], interior=[0,0]}}
+  %5 = pad %0, %zero {{low=[0,3], high=[0,0], interior=[0,0]}}
+  %6 = add %4, %5
+  %7 = dot_general %2, %x {{lhs_contract=[0], rhs_contract=[0]}}
+  %8 = dot_general %3, %x {{lhs_contract=[0], rhs_contract=[0]}}
+  %9 = pad %7, %zero {{low=[0,0], high=[3,0], interior=[0,0]}}
+  %10 = pad %8, %zero {{low=[3,0], high=[0,0], interior=[0,0]}}
+  %11 = sub %9, %10
+  %12 = add %11, %sum
+  %13 = reduce %2 {{kind=sum, axes=[0]}}
+  %14 = add %bias, %13
+  %15 = tuple %2, %12, %14, %6
+  return %15
+}}
+func @main(%h: f32[2,3], %s: f32[6,4], %b: f32[3], %xs: f32[5,2,4], %w: f32[4,3]) -> (f32[2,3], f32[6,4], f32[3], f32[5,2,6]) {{
+  %n = constant {{value=i64[] 5}}
+  %0 = scan %n, %h, %s, %b, %xs, %w {{body=@step, carries=3, xs=1, length=5, reverse={}}}
+  %1 = get %0 {{index=0}}
+  %2 = get %0 {{index=1}}
+  %3 = get %0 {{index=2}}
+  %4 = get %0 {{index=3}}
+  %5 = tuple %1, %2, %3, %4
+  return %5
+}})",
+                                         reverse);
+    check(text, {f32({2, 3}, wave(6)), f32({6, 4}, wave(24)), f32({3}, wave(3)),
+                 f32({5, 2, 4}, wave(40)), f32({4, 3}, wave(12))});
+    EXPECT_EQ(carries_after("defer_sums", text), 1);
   }
 }
 
