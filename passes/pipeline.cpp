@@ -21,6 +21,7 @@
 #include "passes/graph/integer_products.h"
 #include "passes/graph/keep_positions.h"
 #include "passes/graph/requantise.h"
+#include "passes/graph/keep_products.h"
 #include "passes/graph/simplify.h"
 #include "passes/lower/fuse.h"
 #include "passes/lower/join_updates.h"
@@ -47,6 +48,10 @@ namespace backcast {
 namespace {
 
 // Passes with options of their own.
+
+Module keep_products_pass(const Module& module, const PassContext& context) {
+  return context.options.frugal ? module : keep_products(module);
+}
 
 Module defer_sums_pass(const Module& module, const PassContext& context) {
   return defer_sums(module, context.options.frugal);
@@ -113,6 +118,8 @@ const std::vector<GraphPass>& graph_passes() {
       {"simplify", simplify},
       // What is rounded between products of integers needs few operations.
       {"requantise", requantise},
+      // A loop backwards reads products that the loop forwards had.
+      {"keep_products", keep_products_pass},
       // Gradients of what every trip of a loop reads are one product behind the loop.
       {"defer_sums", defer_sums_pass},
       // What a derivative is multiplied by becomes one tensor of the forward pass.

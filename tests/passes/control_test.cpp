@@ -221,6 +221,15 @@ Module graph_after(const std::string& stop, const std::string& text) {
   return run_pipeline(parse_module(text), *find_target("x86-64-v3"), options).module;
 }
 
+int64_t contractions_after(const std::string& stop, const std::string& text) {
+  const Module module = graph_after(stop, text);
+  int64_t found = 0;
+  for (const auto& [name, function] : module.functions) {
+    for (const Node& node : function.nodes) found += node.op == &ops::dot_general;
+  }
+  return found;
+}
+
 /// Of the only scan in `main`.
 int64_t carries_after(const std::string& stop, const std::string& text) {
   const Module module = graph_after(stop, text);
@@ -230,9 +239,9 @@ int64_t carries_after(const std::string& stop, const std::string& text) {
   return 0;
 }
 
-std::vector<double> wave(int count) {
+std::vector<double> wave(int count, double scale = 1) {
   std::vector<double> values;
-  for (int i = 0; i < count; ++i) values.push_back(0.9 - 0.13 * (i * 5 % 7));
+  for (int i = 0; i < count; ++i) values.push_back(scale * (0.9 - 0.13 * (i * 5 % 7)));
   return values;
 }
 
@@ -274,6 +283,46 @@ func @main(%h: f32[2,3], %s: f32[6,4], %b: f32[3], %xs: f32[5,2,4], %w: f32[4,3]
                  f32({5, 2, 4}, wave(40)), f32({4, 3}, wave(12))});
     EXPECT_EQ(carries_after("defer_sums", text), 1);
   }
+}
+
+const char* const kGated = R"(
+func @step(%h: f32[2,8], %x: f32[2,16], %w: f32[8,16]) -> (f32[2,8], f32[2,8]) {
+  %0 = dot_general %h, %w {lhs_contract=[1], rhs_contract=[0]}
+  %1 = add %0, %x
+  %2 = slice %1 {start=[0,0], limit=[2,8], stride=[1,1]}
+  %3 = sigmoid %2
+  %4 = slice %1 {start=[0,8], limit=[2,16], stride=[1,1]}
+  %5 = tanh %4
+  %6 = mul %3, %5
+  %7 = tuple %6, %6
+  return %7
+}
+func @main(%n: i64[], %h: f32[2,8], %xs: f32[4,2,16], %w: f32[8,16]) -> (f32[2,8], f32[4,2,8]) {
+  %0 = scan %n, %h, %xs, %w {body=@step, carries=1, xs=1, length=4}
+  return %0
+})";
+
+TEST(Control, LoopsBackwardsReadProducts) {
+  const std::string text = adjoint_of(kGated);
+  // One forwards, those of %h and %w backwards.
+  EXPECT_EQ(contractions_after("simplify", text), 4);
+  EXPECT_EQ(contractions_after("keep_products", text), 3);
+  for (const int64_t trips : {4, 2, 0}) {
+    check(text, {i64({}, {trips}), f32({2, 8}, wave(16)), f32({4, 2, 16}, wave(128, 0.1)),
+                 f32({8, 16}, wave(128, 0.1)), f32({2, 8}, wave(16)), f32({4, 2, 8}, wave(64))});
+  }
+}
+
+TEST(Control, LoopsBackwardsComputeAgainWhatDoesNotFit) {
+  const Module module = parse_module(adjoint_of(kGated));
+  const auto arena = [&](const PassOptions& passes) {
+    PipelineOptions options;
+    options.passes = passes;
+    return run_pipeline(module, *find_target("x86-64-v3"), options).program.arena_bytes;
+  };
+  const int64_t least = arena({.frugal = true});
+  EXPECT_GT(arena({}), least);
+  EXPECT_EQ(arena({.ram = least}), least);
 }
 
 TEST(Control, LiveRangesReachOverLoops) {
