@@ -102,6 +102,19 @@ double Chooser::far_operands() const {
   return count;
 }
 
+/// Functions of the math library that every result takes.
+double Chooser::math_calls() const {
+  std::vector<Expr> calls;
+  for (const loop::DefinitionOutput& output : definition_.outputs) {
+    loop::visit(output.value, [&](const Expr& e) {
+      const bool known = std::any_of(calls.begin(), calls.end(),
+                                     [&](const Expr& other) { return loop::equal(e, other); });
+      if (e->kind == loop::ExprKind::call && !known) calls.push_back(e);
+    });
+  }
+  return static_cast<double>(calls.size());
+}
+
 /// Cycles of the whole; for a tile of 0 of the segments as chosen.
 double Chooser::lane_cycles(int64_t tile, int64_t columns, int64_t chains) const {
   std::vector<VectorSegment> column_parts = schedule_.vector_segments;
@@ -119,6 +132,9 @@ double Chooser::lane_cycles(int64_t tile, int64_t columns, int64_t chains) const
   double tail = static_cast<double>(length % schedule_.lanes);
   double halvings = 0;
   for (int32_t width = schedule_.lanes; width > 1; width /= 2) ++halvings;
+  // More than in a loop over whole registers of results, for a register of however many columns.
+  constexpr double kMath = 16;
+  const double math = kMath * math_calls_;
   double total = 0;
   for (const VectorSegment& c : column_parts) {
     for (const TileSegment& r : row_parts) {
@@ -132,7 +148,8 @@ double Chooser::lane_cycles(int64_t tile, int64_t columns, int64_t chains) const
                           : n * (2 * halvings + 2);
       double each = step_cycles(r.size, c.vectors, chains);
       total += static_cast<double>(count * c.count) *
-               (outside * (steps * each + tail * m * n + 2) + m * across +
+               (outside * (steps * each + tail * m * n + 2) +
+                m * (across + math * (schedule_.row_epilogue ? 1 : n)) +
                 m * n * static_cast<double>(chains) / 2);
     }
     // The first row of tiles brings the columns' operand from the second cache.
@@ -148,6 +165,7 @@ void Chooser::choose_lane_sizes() {
   lanes_ = vector_lanes();
   schedule_.lanes = static_cast<int32_t>(floor_power(std::min<int64_t>(lanes_, length)));
   schedule_.has_tail = length % schedule_.lanes != 0;
+  math_calls_ = math_calls();
   int64_t max_tile = schedule_.tile_axis.empty() ? 1 : 8, max_columns = 1;
   if (int64_t e = extent(schedule_.tile_axis); e > 0) max_tile = std::min(max_tile, e);
   if (!schedule_.vector_axis.empty()) {

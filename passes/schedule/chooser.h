@@ -114,6 +114,7 @@ class Chooser {
   int64_t sums() const;
   void choose_window();
   void choose_lane_sizes();
+  double math_calls() const;
   double lane_cycles(int64_t tile, int64_t columns, int64_t chains) const;
   double far_operands() const;
   double outer_points() const;
@@ -134,6 +135,7 @@ class Chooser {
   int32_t lanes_ = 1;
   bool general_ = false;
   bool is_reduction_ = false;
+  double math_calls_ = 0;  // of every result, when lanes are chosen
   VectorMode mode_ = VectorMode::direct;
   NestSchedule schedule_;
   // Of the window along the tile whose taps are unrolled innermost: their number, and how many of
