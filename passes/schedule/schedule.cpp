@@ -20,6 +20,7 @@
 #include "passes/schedule/panel.h"
 #include "passes/schedule/partition.h"
 #include "passes/schedule/reduction_blocks.h"
+#include "passes/schedule/row_blocks.h"
 #include "passes/schedule/stage.h"
 #include "passes/schedule/vector_loops.h"
 
@@ -313,7 +314,9 @@ class Scheduling {
         }
       }
       const auto choose_block = [&](const Definition& d) { return choose(d, kernel, step); };
-      if (auto cut = cut_operands(definition, kernel, chosen, target_, choose_block)) {
+      auto cut = cut_operands(definition, kernel, chosen, target_, choose_block);
+      if (!cut) cut = cut_rows(definition, kernel, chosen, target_);
+      if (cut) {
         cut->schedule.totals = fresh_parameter(kernel, "sum");
         const loop::Scalar scalar = definition.accumulators[0].type.scalar;
         add_panel(cut->schedule.totals, scalar, {Dim(cut->totals)}, kernel, step);
