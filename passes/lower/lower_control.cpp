@@ -1,5 +1,7 @@
 // See lower_control.h. Every carry has one place: it is copied there before the loop and at the end
-// of each trip; place_copies.h then computes most of these values where they belong.
+// of each trip; place_copies.h then computes most of these values where they belong. Where a scan
+// saves its carries and runs in full, a carry goes from row to row of what is saved instead, and
+// what the body gives beside it is the same rows, one further.
 #include "passes/lower/lower_control.h"
 
 #include <fmt/format.h>
@@ -34,12 +36,16 @@ class ScanLowering {
         operands_(operands) {}
 
   Buffers run() {
-    for (const Type& type : node_.type.elements()) {
-      results_.push_back(
-          host_.add_buffer(node_.loc.node, type.tensor(), BufferClass::arena, node_.loc));
-    }
-    for (int64_t c = 0; c < layout_.carries; ++c) copy(operands_[size_t(c + 1)], result(c));
     const bool full = runs_in_full();
+    in_rows_ = full && layout_.trajectory && attrs_.length.is_constant();
+    for (size_t i = 0; i < node_.type.elements().size(); ++i) {
+      const int64_t number = static_cast<int64_t>(i);
+      results_.push_back(in_rows_ && carry_of(number) >= 0 ? -1 : add_buffer(number));
+    }
+    if (in_rows_) add_rows();
+    for (int64_t c = 0; c < layout_.carries; ++c) {
+      copy(operands_[size_t(c + 1)], in_rows_ ? first_rows_[size_t(c)] : result(c));
+    }
     if (!full) {
       for (int64_t i = layout_.carries; i < layout_.carries + rows(); ++i) fill_with_zeros(i);
     }
@@ -51,6 +57,64 @@ class ScanLowering {
  private:
   BufferId result(int64_t i) const { return results_[static_cast<size_t>(i)]; }
   int64_t rows() const { return layout_.ys + (layout_.trajectory ? layout_.carries : 0); }
+
+  BufferId add_buffer(int64_t number) {
+    const TensorType& type = node_.type.elements()[size_t(number)].tensor();
+    return host_.add_buffer(node_.loc.node, type, BufferClass::arena, node_.loc);
+  }
+
+  // ---- carries in rows
+
+  /// The carry that result `number` is the values of: at the end, before or after all trips; -1 for
+  /// others.
+  int64_t carry_of(int64_t number) const {
+    if (number < layout_.carries) return number;
+    if (number >= layout_.executed()) return -1;
+    if (number >= layout_.first_trajectory()) return number - layout_.first_trajectory();
+    const Function& body = host_.module().function(attrs_.body.name);
+    const Node& given = body.node(body.result);
+    for (int64_t c = 0; given.op == &ops::tuple && c < layout_.carries; ++c) {
+      if (given.operands[size_t(c)] == given.operands[size_t(number)]) return c;
+    }
+    return -1;
+  }
+
+  BufferId view(BufferId whole, const TensorType& type, const Dim& offset) {
+    const Buffer owner = host_.program().buffer(whole);
+    const BufferId id = host_.add_buffer(owner.name, type, owner.kind, node_.loc);
+    Buffer& part = host_.program().buffers[static_cast<size_t>(id)];
+    part.view_of = whole;
+    part.view_offset = offset;
+    return id;
+  }
+
+  /// One storage per carry, of its value before the first trip and after each.
+  void add_rows() {
+    const Dim begin = attrs_.reverse ? attrs_.length : Dim(0);
+    const Dim end = attrs_.reverse ? Dim(0) : attrs_.length;
+    std::vector<BufferId> states;
+    for (int64_t c = 0; c < layout_.carries; ++c) {
+      const TensorType row = node_.type.elements()[size_t(c)].tensor();
+      TensorType all = row;
+      all.shape.insert(all.shape.begin(), attrs_.length + Dim(1));
+      states.push_back(host_.add_buffer(node_.loc.node, all, BufferClass::arena, node_.loc));
+      first_rows_.push_back(view(states.back(), row, begin * row.element_count()));
+    }
+    for (size_t i = 0; i < results_.size(); ++i) {
+      if (results_[i] >= 0) continue;
+      const int64_t number = static_cast<int64_t>(i), c = carry_of(number);
+      const TensorType row = node_.type.elements()[size_t(c)].tensor();
+      const bool before = number >= layout_.first_trajectory();
+      const Dim first = number < layout_.carries ? end : Dim(before == attrs_.reverse ? 1 : 0);
+      results_[i] =
+          view(states[size_t(c)], node_.type.elements()[i].tensor(), first * row.element_count());
+    }
+    for (int64_t c = 0; c < layout_.carries; ++c) {
+      const TensorType all = node_.type.elements()[size_t(layout_.first_trajectory() + c)].tensor();
+      const Dim one = node_.type.elements()[size_t(c)].tensor().element_count();
+      next_rows_.push_back(view(states[size_t(c)], all, attrs_.reverse ? Dim(0) : one));
+    }
+  }
 
   void copy(BufferId from, BufferId to) { host_.steps().push_back(copy_step(from, to, node_.loc)); }
 
@@ -118,11 +182,12 @@ class ScanLowering {
     const auto copy_row = [&](BufferId from, int64_t to) {
       loop.body.push_back(copy_step(from, row_of(result(to), loop.symbol), node_.loc));
     };
-    for (int64_t c = 0; layout_.trajectory && c < layout_.carries; ++c) {
-      copy_row(result(c), layout_.first_trajectory() + c);
-    }
     std::vector<Buffers> arguments;
-    for (int64_t c = 0; c < layout_.carries; ++c) arguments.push_back({result(c)});
+    for (int64_t c = 0; c < layout_.carries; ++c) {
+      if (layout_.trajectory && !in_rows_) copy_row(result(c), layout_.first_trajectory() + c);
+      arguments.push_back(
+          {in_rows_ ? row_of(result(layout_.first_trajectory() + c), loop.symbol) : result(c)});
+    }
     for (int64_t x = 0; x < layout_.xs; ++x) {
       arguments.push_back({row_of(operands_[size_t(layout_.first_x() + x)], loop.symbol)});
     }
@@ -132,10 +197,15 @@ class ScanLowering {
     const Buffers given =
         host_.lower_body(host_.module().function(attrs_.body.name), arguments, loop.body);
     for (int64_t y = 0; y < layout_.ys; ++y) {
+      if (in_rows_ && carry_of(layout_.first_y() + y) >= 0) continue;
       copy_row(given[size_t(layout_.carries + y)], layout_.first_y() + y);
     }
     if (layout_.trajectory && attrs_.conditional) count_one(loop.body);
-    update_carries(given, loop.body);
+    if (!in_rows_) update_carries(given, loop.body);
+    for (int64_t c = 0; in_rows_ && c < layout_.carries; ++c) {
+      const BufferId to = row_of(next_rows_[size_t(c)], loop.symbol);
+      loop.body.push_back(copy_step(given[size_t(c)], to, node_.loc));
+    }
     host_.steps().push_back(std::move(loop));
   }
 
@@ -182,7 +252,8 @@ class ScanLowering {
   const ScanAttrs& attrs_;
   const ops::ScanLayout layout_;
   const Buffers& operands_;
-  Buffers results_;
+  bool in_rows_ = false;
+  Buffers results_, first_rows_, next_rows_;  // the latter of carries in rows
 };
 
 }  // namespace

@@ -106,7 +106,7 @@ class Placement {
     for (size_t s = first; s <= last; ++s) {
       const Access used = access(steps[s]);
       if (s > k && (used.writes.contains(target) || used.writes.contains(from))) return false;
-      if (s >= k || !used.touches(target)) continue;
+      if (s >= k || !used.touches(target) || is_apart(steps[s], to, target)) continue;
       if (s != first || used.writes.contains(target)) return false;
       if (!writes_over(steps[s], from, to, target)) return false;
     }
@@ -134,6 +134,21 @@ class Placement {
     }
     return over != nullptr && reads == 1 && !read.empty() &&
            std::find(over->begin(), over->end(), read) != over->end();
+  }
+
+  /// Whether a step sees none of the elements of `to` in its storage.
+  bool is_apart(const Step& step, BufferId to, BufferId target) const {
+    if (!step.body.empty() || !step.otherwise.empty()) return false;
+    const auto elements = [&](BufferId id) {
+      return TensorType{result_.buffer(id).element, result_.buffer(id).shape}.element_count();
+    };
+    return std::all_of(step.buffers.begin(), step.buffers.end(), [&](BufferId id) {
+      if (id < 0 || result_.owner(id) != target) return true;
+      const Dim distance = offset_of(id) - offset_of(to);
+      if (!distance.is_constant() || !elements(id).is_constant()) return false;
+      return distance.constant() >= elements(to).constant() ||
+             -distance.constant() >= elements(id).constant();
+    });
   }
 
   /// Whether two parts of one storage begin at the same place.
