@@ -78,6 +78,9 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     // What one element alone of the jammed axes reads goes straight into its sum.
     const bool alone = schedule_.jam > 1 && jam == schedule_.jam && tile == 1;
     bool kept = with_vector && !with_tile && !alone && (tile > 1 || !multiplies_separately());
+    // One row beside a math function: its columns are read once and need no registers.
+    const bool one_row = schedule_.tile_axis.empty() || extent(schedule_.tile_axis) == 1;
+    if (one_row && math_calls_ > 0) kept = false;
     held += kept ? vectors * jam * window_taps_ : loads_apart() ? 2 : 1;
     if (with_vector && with_tile && window_taps_ == 1 && overlaps_windows()) held += tile * vectors;
   }
