@@ -367,7 +367,15 @@ class Lowering : public LoweringHost {
     const Buffer owned = program_.buffer(owner);  // add_buffer moves the originals
     const TensorType type{value.element, value.shape};
     const BufferId output = add_buffer(name, type, BufferClass::output, value.loc);
-    program_.buffers[static_cast<size_t>(output)].name = output_names_.make(name_in_entry(name));
+    Buffer& named = program_.buffers[static_cast<size_t>(output)];
+    named.name = output_names_.make(name_in_entry(name));
+    // Long names are cut: an input's, or another entry's, may end alike.
+    const auto is_twin = [&](const Buffer& other) {
+      return &other != &named && other.name == named.name;
+    };
+    if (std::any_of(program_.buffers.begin(), program_.buffers.end(), is_twin)) {
+      named.name = buffer_names_.make(named.name);
+    }
     entry().outputs.push_back(output);
     const bool may_lack = offered_->optional_outputs.contains(name);
     if (may_lack) entry().optional_outputs.insert(output);
