@@ -100,7 +100,7 @@ class Requantisation {
     return b_.emit(ops::clamp, {x, b_.scalar(element, low), b_.scalar(element, high)});
   }
 
-  /// The nearest integers as i32, clipped.
+  /// The nearest integers, clipped.
   ValueId nearest_of(const Rounded& rounded, const Node& node) {
     ValueId from = rounded.value;
     // Divisions come first: a rectifier before them joins the clipping.
@@ -122,7 +122,14 @@ class Requantisation {
     const CastAttrs nearest{ElementType::i32, Rounding::nearest_even,
                             std::exp2(std::ceil(std::log2(std::max(within, 1.0))))};
     const ValueId integer = b_.emit(ops::cast, {*value}, nearest);
-    return clip_first ? integer : clipped(integer, rounded.low, rounded.high);
+    return in_16_bits(clip_first ? integer : clipped(integer, rounded.low, rounded.high), rounded);
+  }
+
+  /// What is stored, if it is: 16 bits, which readers convert.
+  ValueId in_16_bits(ValueId integer, const Rounded& rounded) {
+    if (rounded.low < -0x1p15 || rounded.high >= 0x1p15) return integer;
+    const ValueId stored = b_.emit(ops::cast, {integer}, CastAttrs{ElementType::i16});
+    return b_.emit(ops::cast, {stored}, CastAttrs{ElementType::i32});
   }
 
   ValueId operand_of(ValueId id) const { return from_.node(id).operands[0]; }

@@ -259,19 +259,32 @@ class Fusion {
       return false;
     }
     adopt(merged, consumer);
-    const bool inlined_later = joint && will_be_inlined(consumer);
+    const bool inlined_later = will_be_inlined(consumer);
+    if (inlined_later && !joint && is_smaller(dropped, value)) return false;
     if (list_.may_move_down(p, s)) {
-      if (inlined_later) return false;
+      if (joint && inlined_later) return false;
       list_.replace(s, p, std::move(merged));
       return true;
     }
     // Earlier than it was written: worth it where less is kept until then, or at once.
     int64_t saved = -program_.storage_bytes(value);
     for (BufferId id : dropped) saved += program_.storage_bytes(id);
-    const bool worth = saved > 0 || (!inlined_later && (saved == 0 || list_.is_near(p, s)));
+    const bool wanted = !joint || !inlined_later;
+    const bool worth = saved > 0 || (wanted && (saved == 0 || list_.is_near(p, s)));
     if (!worth || !list_.may_move_up(s, p)) return false;
     list_.replace(p, s, std::move(merged));
     return true;
+  }
+
+  /// Whether what the readers would otherwise read are integers that take less room than the value.
+  bool is_smaller(const std::set<BufferId>& dropped, BufferId value) const {
+    int64_t bytes = 0;
+    bool integers = true;
+    for (BufferId id : dropped) {
+      bytes += program_.storage_bytes(id);
+      integers = integers && is_integer(program_.buffer(id).element);
+    }
+    return integers && bytes < program_.storage_bytes(value);
   }
 
   /// Whether the last output of `merged` may stand beside its others.
