@@ -183,7 +183,7 @@ Text FunctionWriter::node_text(const Expr& e) {
            static_cast<int>(node.kind), node.name);
 }
 
-/// An addition and a pair product that is used nowhere else become one instruction where there is
+/// An addition and a pair product that is used nowhere else become one operation where there is
 /// one.
 Text FunctionWriter::binary_of(const ExprNode& node) {
   const bool joins = node.op == Op::add && adds_pair_products(prelude_.target(), node.type);
@@ -193,7 +193,7 @@ Text FunctionWriter::binary_of(const ExprNode& node) {
     const auto uses = uses_.find(product.get());
     if (uses != uses_.end() && uses->second > 1) continue;
     const Text sum = expr(node.args[1 - side]), a = expr(product->args[0]);
-    return product_sum_text(prelude_, a, expr(product->args[1]), sum);
+    return product_sum_text(prelude_, node.type, a, expr(product->args[1]), sum);
   }
   const Text a = expr(node.args[0]);
   return binary_text(prelude_, node.op, node.args[0].type(), a, expr(node.args[1]));

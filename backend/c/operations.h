@@ -42,10 +42,12 @@ Text unary_text(Prelude& prelude, loop::Op op, loop::Type type, const Text& a);
 Text binary_text(Prelude& prelude, loop::Op op, loop::Type type, Text a, Text b);
 /// dot2 of i32.
 Text pair_product_text(Prelude& prelude, loop::Type type, const Text& a, const Text& b);
-/// Does the target add a pair product to a value of this type in one instruction?
+/// Is a pair product added to a value of this type in one instruction, or in an order that
+/// compilers must not change?
 bool adds_pair_products(const TargetInfo& target, loop::Type type);
 /// dot2(a, b) + sum, of i32.
-Text product_sum_text(Prelude& prelude, const Text& a, const Text& b, const Text& sum);
+Text product_sum_text(Prelude& prelude, loop::Type type, const Text& a, const Text& b,
+                      const Text& sum);
 Text fma_text(Prelude& prelude, loop::Type type, const Text& a, const Text& b, const Text& c);
 /// `type` is that of the values; the condition has as many lanes.
 Text select_text(Prelude& prelude, loop::Type type, const Text& condition, Text a, Text b);

@@ -118,17 +118,44 @@ Text pair_product_text(Prelude& prelude, Type type, const Text& a, const Text& b
 }
 
 bool adds_pair_products(const TargetInfo& target, Type type) {
-  return target.pair_products && is_arm(target) && type == Type{Scalar::i32};
+  if (!target.pair_products || type.scalar != Scalar::i32) return false;
+  return is_arm(target) ? !type.is_vector()
+                        : type.is_vector() && type.lanes == target.vector_lanes(4);
 }
 
-Text product_sum_text(Prelude& prelude, const Text& a, const Text& b, const Text& sum) {
-  const std::string name = "dot2_add_i32";
+namespace {
+
+/// gcc forms sums of integers in an order of its own, for which it runs out of registers.
+std::string ordered_sum(Prelude& prelude, Type type, const std::string& product) {
+  const std::string c_type = prelude.type(type);
+  const auto lines = [&](const char* addition) {
+    return fmt::format(
+        "  const {} p = {};\n  __asm__(\"{}\" : \"+{}\"(c) : \"{}\"(p));\n  return c;\n", c_type,
+        product, addition, type.lanes == 16 ? "v" : "x", type.lanes == 16 ? "v" : "x");
+  };
+  const std::string sum = fmt::format("  return ({0})(({1}){2} + ({1})c);\n", c_type,
+                                      prelude.unsigned_type(type), product);
+  return fmt::format(
+      "#if !defined(__clang__) && defined(__AVX{}__)\n{}"
+      "#else\n{}#endif\n",
+      type.lanes == 16  ? "512BW"
+      : type.lanes == 8 ? "2"
+                        : "",
+      lines("vpaddd %1, %0, %0"), sum);
+}
+
+}  // namespace
+
+Text product_sum_text(Prelude& prelude, Type type, const Text& a, const Text& b, const Text& sum) {
+  const std::string name = "dot2_add_" + prelude.tag(type);
   prelude.helper(name, [&] {
-    const std::string product = product_of(prelude, {Scalar::i32}, "a", "b");
+    const std::string product = product_of(prelude, type, "a", "b"), c_type = prelude.type(type);
+    const std::string head =
+        inline_function(c_type, name, fmt::format("{0} a, {0} b, {0} c", c_type)) + " {\n";
+    if (type.is_vector()) return head + ordered_sum(prelude, type, product) + "}\n";
     const std::string otherwise =
         fmt::format("  return (int32_t)((uint32_t){} + (uint32_t)c);\n", product);
-    return inline_function("int32_t", name, "int32_t a, int32_t b, int32_t c") + " {\n" +
-           arm_body(prelude, "__smlad(a, b, c)", otherwise) + "}\n";
+    return head + arm_body(prelude, "__smlad(a, b, c)", otherwise) + "}\n";
   });
   return {fmt::format("{}({}, {}, {})", name, a.text, b.text, sum.text)};
 }
