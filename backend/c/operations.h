@@ -42,6 +42,8 @@ Text unary_text(Prelude& prelude, loop::Op op, loop::Type type, const Text& a);
 Text binary_text(Prelude& prelude, loop::Op op, loop::Type type, Text a, Text b);
 /// dot2 of i32.
 Text pair_product_text(Prelude& prelude, loop::Type type, const Text& a, const Text& b);
+/// even_bytes or odd_bytes of i32.
+Text byte_pair_text(Prelude& prelude, loop::Op op, loop::Type type, const Text& a);
 /// Is a pair product added to a value of this type in one instruction, or in an order that
 /// compilers must not change?
 bool adds_pair_products(const TargetInfo& target, loop::Type type);

@@ -1,10 +1,11 @@
-// dot2 (operations.h): the instruction of x86 and of Arm with DSP where the compiler's flags allow
-// it, shifts and products elsewhere.
+// dot2, even_bytes and odd_bytes (operations.h): the instructions of x86 and of Arm with DSP where
+// the compiler's flags allow them, shifts and products elsewhere.
 #include "backend/c/operations.h"
 #include "ir/graph/error.h"
 
 namespace backcast::c_backend {
 
+using loop::Op;
 using loop::Scalar;
 using loop::Type;
 
@@ -78,13 +79,31 @@ std::string x86_body(Prelude& prelude, Type type) {
                      product, generic_body(prelude, type));
 }
 
-/// `instruction` where the compiler has Arm's instructions on pairs, else `otherwise`.
-std::string arm_body(Prelude& prelude, std::string_view instruction, const std::string& otherwise) {
+/// `lines` where the compiler has Arm's instructions on pairs, else `otherwise`.
+std::string arm_body(Prelude& prelude, std::string_view lines, const std::string& otherwise) {
   prelude.helper("arm_acle", [] {
     return std::string("#if defined(__ARM_FEATURE_SIMD32)\n#include <arm_acle.h>\n#endif\n");
   });
-  return fmt::format("#if defined(__ARM_FEATURE_SIMD32)\n  return {};\n#else\n{}#endif\n",
-                     instruction, otherwise);
+  return fmt::format("#if defined(__ARM_FEATURE_SIMD32)\n{}#else\n{}#endif\n", lines, otherwise);
+}
+
+/// Bytes 1 and 3 of a word, or of the word with its even bytes in their place.
+std::string shifted_bytes(Prelude& prelude, Op op, Type type) {
+  const std::string wrapping = prelude.unsigned_type(type), plain = prelude.type(type);
+  return fmt::format(
+      "  const {0} w = ({0})a{2};\n"
+      "  const {0} low = ({0})(({1})(w << 16) >> 24), high = ({0})(({1})w >> 8);\n"
+      "  return ({1})((low & 0xffffu) | (high & 0xffff0000u));\n",
+      wrapping, plain, op == Op::even_bytes ? " << 8" : "");
+}
+
+/// gcc 12 does not find the rotation in the instruction.
+std::string arm_bytes(Op op) {
+  if (op == Op::even_bytes) return "  return __sxtb16(a);\n";
+  return "#if defined(__clang__)\n"
+         "  return __sxtb16((int32_t)((uint32_t)a >> 8 | (uint32_t)a << 24));\n#else\n"
+         "  int32_t r;\n  __asm__(\"sxtb16 %0, %1, ror #8\" : \"=r\"(r) : \"r\"(a));\n"
+         "  return r;\n#endif\n";
 }
 
 std::string lanewise_body(Prelude& prelude, Type type) {
@@ -102,7 +121,7 @@ std::string body(Prelude& prelude, Type type) {
   }
   BC_CHECK(is_arm(target), "{} has pair products of a kind unknown here", target.name);
   if (type.is_vector()) return lanewise_body(prelude, type);
-  return arm_body(prelude, "__smuad(a, b)", generic_body(prelude, type));
+  return arm_body(prelude, "  return __smuad(a, b);\n", generic_body(prelude, type));
 }
 
 }  // namespace
@@ -115,6 +134,18 @@ Text pair_product_text(Prelude& prelude, Type type, const Text& a, const Text& b
            body(prelude, type) + "}\n";
   });
   return {fmt::format("{}({}, {})", name, a.text, b.text)};
+}
+
+Text byte_pair_text(Prelude& prelude, Op op, Type type, const Text& a) {
+  const std::string name = fmt::format("{}_{}", loop::name_of(op), prelude.tag(type));
+  prelude.helper(name, [&] {
+    const TargetInfo& target = prelude.target();
+    const bool arm = target.pair_products && is_arm(target) && !type.is_vector();
+    const std::string c_type = prelude.type(type), shifts = shifted_bytes(prelude, op, type);
+    return inline_function(c_type, name, c_type + " a") + " {\n" +
+           (arm ? arm_body(prelude, arm_bytes(op), shifts) : shifts) + "}\n";
+  });
+  return {fmt::format("{}({})", name, a.text)};
 }
 
 bool adds_pair_products(const TargetInfo& target, Type type) {
@@ -155,7 +186,7 @@ Text product_sum_text(Prelude& prelude, Type type, const Text& a, const Text& b,
     if (type.is_vector()) return head + ordered_sum(prelude, type, product) + "}\n";
     const std::string otherwise =
         fmt::format("  return (int32_t)((uint32_t){} + (uint32_t)c);\n", product);
-    return head + arm_body(prelude, "__smlad(a, b, c)", otherwise) + "}\n";
+    return head + arm_body(prelude, "  return __smlad(a, b, c);\n", otherwise) + "}\n";
   });
   return {fmt::format("{}({}, {}, {})", name, a.text, b.text, sum.text)};
 }

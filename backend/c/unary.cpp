@@ -170,6 +170,9 @@ Text unary_text(Prelude& prelude, Op op, Type type, const Text& a) {
       result.mask_bits = prelude.bits(s);
       return result;
     }
+    case Op::even_bytes:
+    case Op::odd_bytes:
+      return byte_pair_text(prelude, op, type, a);
     case Op::sqrt:
     case Op::floor:
     case Op::ceil:

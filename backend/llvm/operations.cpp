@@ -233,6 +233,9 @@ llvm::Value* emit_unary(Builder& builder, const Types& types, Op op, Scalar scal
       return builder.CreateNot(a);
     case Op::is_nan:
       return builder.CreateFCmpUNO(a, a);
+    case Op::even_bytes:
+    case Op::odd_bytes:
+      return emit_byte_pair(builder, types, op, a);
     case Op::sqrt:
     case Op::floor:
     case Op::ceil:

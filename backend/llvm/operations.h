@@ -38,6 +38,8 @@ llvm::Value* emit_unary(Builder& builder, const Types& types, loop::Op op, loop:
 /// `scalar` is the operands' element type.
 llvm::Value* emit_binary(Builder& builder, const Types& types, loop::Op op, loop::Scalar scalar,
                          llvm::Value* a, llvm::Value* b);
+/// even_bytes or odd_bytes of i32, on any number of lanes.
+llvm::Value* emit_byte_pair(Builder& builder, const Types& types, loop::Op op, llvm::Value* a);
 /// dot2 of i32, on any number of lanes.
 llvm::Value* emit_pair_product(Builder& builder, const Types& types, llvm::Value* a,
                                llvm::Value* b);

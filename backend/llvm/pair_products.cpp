@@ -1,4 +1,5 @@
-// dot2 (operations.h): an instruction on x86 and on Arm with DSP, shifts and products elsewhere.
+// dot2, even_bytes and odd_bytes (operations.h): instructions on x86 and on Arm with DSP, shifts
+// and products elsewhere.
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/IntrinsicsARM.h>
 #include <llvm/IR/IntrinsicsX86.h>
@@ -74,7 +75,35 @@ llvm::Value* emit_smuad(Builder& builder, llvm::Value* a, llvm::Value* b) {
   return result;
 }
 
+bool is_arm(const TargetInfo& target) {
+  return target.architecture == Architecture::thumb || target.architecture == Architecture::arm;
+}
+
+/// Bytes 1 and 3 of a word.
+llvm::Value* odd_bytes(Builder& builder, llvm::Value* word) {
+  const auto masked = [&](llvm::Value* value, uint32_t mask) {
+    return builder.CreateAnd(value, llvm::ConstantInt::get(value->getType(), mask));
+  };
+  llvm::Value* low = builder.CreateAShr(builder.CreateShl(word, uint64_t{16}), uint64_t{24});
+  llvm::Value* high = builder.CreateAShr(word, uint64_t{8});
+  return builder.CreateOr(masked(low, 0xffff), masked(high, 0xffff0000));
+}
+
 }  // namespace
+
+llvm::Value* emit_byte_pair(Builder& builder, const Types& types, loop::Op op, llvm::Value* a) {
+  const bool even = op == loop::Op::even_bytes;
+  const TargetInfo& target = types.target();
+  if (!target.pair_products || !is_arm(target) || lanes_of(a) > 1) {
+    return odd_bytes(builder, even ? builder.CreateShl(a, uint64_t{8}) : a);
+  }
+  // sxtb16 rotates its operand at no cost.
+  llvm::Value* word =
+      even ? a
+           : builder.CreateIntrinsic(llvm::Intrinsic::fshr, {a->getType()},
+                                     {a, a, llvm::ConstantInt::get(a->getType(), 8)});
+  return builder.CreateIntrinsic(llvm::Intrinsic::arm_sxtb16, {}, {word});
+}
 
 llvm::Value* emit_pair_product(Builder& builder, const Types& types, llvm::Value* a,
                                llvm::Value* b) {
@@ -84,8 +113,7 @@ llvm::Value* emit_pair_product(Builder& builder, const Types& types, llvm::Value
     if (lanes_of(a) == 1) return by_halves(builder, a, b);
     return emit_pmaddwd(builder, target.vector_lanes(4), a, b);
   }
-  BC_CHECK(target.architecture == Architecture::thumb || target.architecture == Architecture::arm,
-           "{} has pair products of a kind unknown here", target.name);
+  BC_CHECK(is_arm(target), "{} has pair products of a kind unknown here", target.name);
   return emit_smuad(builder, a, b);
 }
 

@@ -24,10 +24,11 @@ std::string Type::to_string() const {
 
 std::string_view name_of(Op op) {
   static constexpr std::string_view kNames[] = {
-      "none",      "neg",    "abs", "sqrt",    "floor",  "ceil",    "round_even", "trunc",
-      "bit_not",   "is_nan", "add", "sub",     "mul",    "div",     "rem",        "floor_div",
-      "floor_mod", "min",    "max", "bit_and", "bit_or", "bit_xor", "shl",        "shr",
-      "mul_high",  "dot2",   "eq",  "ne",      "lt",     "le",      "gt",         "ge"};
+      "none",    "neg",     "abs",     "sqrt",       "floor",     "ceil",     "round_even",
+      "trunc",   "bit_not", "is_nan",  "even_bytes", "odd_bytes", "add",      "sub",
+      "mul",     "div",     "rem",     "floor_div",  "floor_mod", "min",      "max",
+      "bit_and", "bit_or",  "bit_xor", "shl",        "shr",       "mul_high", "dot2",
+      "eq",      "ne",      "lt",      "le",         "gt",        "ge"};
   static_assert(std::size(kNames) == static_cast<size_t>(Op::ge) + 1);
   return kNames[static_cast<size_t>(op)];
 }
@@ -52,7 +53,7 @@ void match_lanes(Expr& a, Expr& b) {
   if (b.type().lanes == 1 && a.type().lanes > 1) b = broadcast(b, a.type().lanes);
 }
 
-bool is_unary(Op op) { return op >= Op::neg && op <= Op::is_nan; }
+bool is_unary(Op op) { return op >= Op::neg && op <= Op::odd_bytes; }
 
 /// x + c, x * c, c last, constants collected; empty when there is nothing to fold.
 Expr fold_index(Op op, const Expr& a, const Expr& b) {
@@ -215,13 +216,16 @@ Expr unary(Op op, Expr a) {
   Type type = a.type();
   const bool floating = is_float(type.scalar);
   const bool float_only = (op >= Op::sqrt && op <= Op::trunc) || op == Op::is_nan;
+  const bool takes_bytes = op == Op::even_bytes || op == Op::odd_bytes;
   const bool ok = float_only          ? floating
                   : op == Op::bit_not ? !floating
+                  : takes_bytes       ? type.scalar == Scalar::i32
                                       : type.scalar != Scalar::boolean;
   BC_CHECK(ok, "{} of {}", name_of(op), type.to_string());
   if (is_constant_node(a) && !floating) {
     const uint64_t bits = static_cast<uint64_t>(a->int_value);
     if (op == Op::neg) return int_constant(type, static_cast<int64_t>(0 - bits));
+    if (takes_bytes) return int_constant(type, byte_pair(a->int_value, op == Op::odd_bytes));
     if (op == Op::bit_not) {
       return int_constant(
           type, type.scalar == Scalar::boolean ? a->int_value == 0 : static_cast<int64_t>(~bits));

@@ -9,6 +9,8 @@
 //   * cast float→integer truncates; values out of range do not occur (clamp first);
 //   * dot2(a, b) takes each i32 as two i16, low and high half: lo(a)*lo(b) + hi(a)*hi(b), which
 //     wraps where all four are -2^15;
+//   * even_bytes(a) takes bytes 0 and 2 of an i32, odd_bytes(a) bytes 1 and 3, each sign-extended
+//     into a half, the lower byte into the lower half;
 //   * `index` is a signed integer of the target's pointer width (64 bits in the interpreter);
 //   * f16 and bf16 can be loaded, stored and cast only.
 // A type has n lanes; scalars have one. Operands of an operation have equal lanes.
@@ -88,6 +90,8 @@ enum class Op : uint8_t {
   trunc,
   bit_not,
   is_nan,
+  even_bytes,  // of i32 only
+  odd_bytes,   // of i32 only
   // binary arithmetic
   add,
   sub,

@@ -38,6 +38,12 @@ int64_t wrap(Scalar scalar, int64_t value) {
                            : static_cast<int64_t>(high >> unused);
 }
 
+int64_t byte_pair(int64_t word, bool odd) {
+  const int64_t from = odd ? 8 : 0;
+  const int64_t low = wrap(Scalar::i8, word >> from), high = wrap(Scalar::i8, word >> (16 + from));
+  return wrap(Scalar::i32, wrap(Scalar::u16, low) + (high << 16));
+}
+
 int64_t floor_div_int(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 int64_t floor_mod_int(int64_t a, int64_t b) { return a % b + (a % b < 0 ? b : 0); }
 

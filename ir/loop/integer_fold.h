@@ -17,6 +17,8 @@ int64_t wrap(Scalar scalar, int64_t value);
 /// op(a, b) in a non-float type; nothing for a division by zero, a shift by >= width, an op that
 /// the type does not have.
 std::optional<int64_t> fold_integer(Op op, Scalar scalar, int64_t a, int64_t b);
+/// odd_bytes or even_bytes of a word.
+int64_t byte_pair(int64_t word, bool odd);
 
 int64_t floor_div_int(int64_t a, int64_t b);  // b > 0
 int64_t floor_mod_int(int64_t a, int64_t b);  // b > 0

@@ -47,6 +47,14 @@ int32_t pair_product(int32_t a, int32_t b) {
   return static_cast<int32_t>(low(a) * low(b) + high);
 }
 
+/// Two bytes of a word, each as i16: `lowest` and the one two above it.
+int32_t byte_pair(uint32_t word, int lowest) {
+  const auto half = [word](int byte) {
+    return static_cast<uint16_t>(static_cast<int8_t>(word >> (8 * byte)));
+  };
+  return static_cast<int32_t>(static_cast<uint32_t>(half(lowest + 2)) << 16 | half(lowest));
+}
+
 template <Op op, class T>
 T integer(T a, T b) {
   const uint64_t ua = static_cast<uint64_t>(a);
@@ -228,6 +236,8 @@ auto apply_unary(T a) {
     return magnitude(a);
   } else if constexpr (op == Op::bit_not) {
     return static_cast<T>(~static_cast<uint64_t>(a));
+  } else if constexpr (op == Op::even_bytes || op == Op::odd_bytes) {
+    return byte_pair(static_cast<uint32_t>(a), op == Op::odd_bytes ? 1 : 0);
   } else if constexpr (op == Op::sqrt) {
     return std::sqrt(a);
   } else if constexpr (op == Op::floor) {
@@ -262,6 +272,10 @@ template <class T>
 Run unary_operation(Op op) {
   if (op == Op::neg) return run_unary<Op::neg, T>;
   if (op == Op::abs) return run_unary<Op::abs, T>;
+  if constexpr (std::is_same_v<T, int32_t>) {
+    if (op == Op::even_bytes) return run_unary<Op::even_bytes, T>;
+    if (op == Op::odd_bytes) return run_unary<Op::odd_bytes, T>;
+  }
   if constexpr (std::is_integral_v<T>) {
     return op == Op::bit_not ? run_unary<Op::bit_not, T> : nullptr;
   } else {

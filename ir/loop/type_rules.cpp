@@ -52,6 +52,9 @@ bool has_unary(Op op, Scalar scalar) {
     case Op::trunc:
     case Op::is_nan:
       return is_float(scalar);
+    case Op::even_bytes:
+    case Op::odd_bytes:
+      return scalar == Scalar::i32;
     default:
       return false;
   }

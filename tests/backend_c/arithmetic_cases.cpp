@@ -177,6 +177,11 @@ Case pair_products(int32_t lanes) {
   const Expr sign = loop::binary(Op::shr, a, loop::int_constant(a.type(), 31));
   const Expr lowest = sign && loop::int_constant(a.type(), static_cast<int32_t>(0x80008000));
   e.output(loop::binary(Op::dot2, lowest, lowest));
+  // Four bytes in a word.
+  const Expr even = loop::unary(Op::even_bytes, a), odd = loop::unary(Op::odd_bytes, a);
+  e.output(even);
+  e.output(odd);
+  e.output(b + loop::binary(Op::dot2, x, even) + loop::binary(Op::dot2, b, odd));
   return e.finish();
 }
 

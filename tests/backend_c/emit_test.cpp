@@ -116,11 +116,11 @@ TEST(EmitC, PairProductsAreInstructions) {
   }
   for (const char* name : {"cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55"}) {
     for (const std::string& text : assembly_of(pair_product_cases().front(), name)) {
-      for (const char* instruction : {"smuad", "smlad"}) {
+      for (const char* instruction : {"smuad", "smlad", "sxtb16", "sxtb16.*ror #8"}) {
         EXPECT_TRUE(std::regex_search(text, std::regex(instruction))) << name << instruction;
       }
       // A word of two numbers is loaded at once.
-      EXPECT_FALSE(std::regex_search(text, std::regex("ldrs?h|pkhbt"))) << name;
+      EXPECT_FALSE(std::regex_search(text, std::regex("ldrs?h|pkhbt|\tror"))) << name;
     }
   }
 }

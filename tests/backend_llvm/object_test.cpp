@@ -281,6 +281,23 @@ TEST(Object, PairProductsAreInstructions) {
   }
 }
 
+/// The rotation belongs to the instruction, which selection finds.
+TEST(Object, BytePairsAreInstructions) {
+  const Expr at = loop::var("i"), word = loop::load({Scalar::i32}, "a", at);
+  const Expr pairs =
+      loop::binary(Op::dot2, loop::unary(Op::even_bytes, word), loop::unary(Op::odd_bytes, word));
+  loop::Kernel kernel;
+  kernel.name = "k";
+  kernel.buffers = {read_buffer("a", Scalar::i32, {64}), write_buffer("y", Scalar::i32, {64})};
+  kernel.body = loop::for_loop("i", 0, 64, loop::store("y", at, pairs));
+  for (const char* name : {"cortex-m4", "cortex-m33", "cortex-m55"}) {
+    const std::string text = emit_llvm_text(single_kernel(kernel), *find_target(name));
+    EXPECT_NE(text.find("@llvm.arm.sxtb16"), std::string::npos) << name;
+    EXPECT_NE(text.find("@llvm.fsh"), std::string::npos) << name;
+    EXPECT_EQ(text.find("= ashr "), std::string::npos) << name;
+  }
+}
+
 /// More live vectors than registers: the stack holds those that wait, also where the target counts
 /// vectors in units of its own.
 TEST(Object, FramesHoldSpilledVectors) {

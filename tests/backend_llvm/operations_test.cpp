@@ -202,6 +202,19 @@ TEST(Operations, PairProducts) {
   }
 }
 
+TEST(Operations, BytePairs) {
+  for (const int32_t lanes : {1, 2, 3, 4, 8, 16}) {
+    SCOPED_TRACE(lanes);
+    Sheet sheet(Scalar::i32, lanes);
+    const Expr a = sheet.operand("a"), b = sheet.operand("b");
+    const Expr even = loop::unary(Op::even_bytes, a), odd = loop::unary(Op::odd_bytes, a);
+    sheet.add("even", even);
+    sheet.add("odd", odd);
+    sheet.add("sum", loop::binary(Op::dot2, b, odd) + loop::binary(Op::dot2, a, even) + b);
+    sheet.check();
+  }
+}
+
 TEST(Operations, FloorDivisionOfIndices) {
   loop::Kernel kernel;
   kernel.name = "k";

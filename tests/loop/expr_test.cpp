@@ -51,6 +51,20 @@ TEST(Expr, FoldsPairProducts) {
   }
 }
 
+TEST(Expr, FoldsBytePairs) {
+  const Type words = {Scalar::i32, 4};
+  const Expr bytes = int_constant(words, static_cast<int32_t>(0xfe7f8003));
+  EXPECT_TRUE(is_constant(unary(Op::even_bytes, bytes), 0x007f0003));
+  EXPECT_TRUE(is_constant(unary(Op::odd_bytes, bytes), static_cast<int32_t>(0xfffeff80)));
+  const Expr v = var("v", words);
+  EXPECT_EQ(unary(Op::odd_bytes, v).type(), words);
+  EXPECT_EQ(print(unary(Op::even_bytes, v)), "even_bytes(v)");
+  for (const Scalar scalar : {Scalar::f32, Scalar::u32, Scalar::i16, Scalar::boolean}) {
+    EXPECT_THROW(unary(Op::even_bytes, var("a", {scalar})), InternalError);
+    EXPECT_THROW(unary(Op::odd_bytes, var("a", {scalar})), InternalError);
+  }
+}
+
 TEST(Expr, LeavesFloatsAlone) {
   const Expr zero = constant({Scalar::f32}, 0);
   EXPECT_EQ(print(x + zero), "x + 0:f32");

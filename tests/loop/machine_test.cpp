@@ -87,6 +87,24 @@ TEST(Machine, PairProductsAreOfHalves) {
   EXPECT_EQ(y, (std::vector<int32_t>{5, 25, 61}));
 }
 
+TEST(Machine, BytePairsAreSignExtended) {
+  const auto bytes = [](int b0, int b1, int b2, int b3) {
+    return pair((b0 & 0xff) | b1 * 256, (b2 & 0xff) | b3 * 256);
+  };
+  EXPECT_EQ(i32("even_bytes(a)", bytes(1, 2, 3, 4), 0), pair(1, 3));
+  EXPECT_EQ(i32("odd_bytes(a)", bytes(1, 2, 3, 4), 0), pair(2, 4));
+  EXPECT_EQ(i32("even_bytes(a)", bytes(-128, 127, -1, 0), 0), pair(-128, -1));
+  EXPECT_EQ(i32("odd_bytes(a)", bytes(-128, 127, -1, 0), 0), pair(127, 0));
+  EXPECT_EQ(i32("even_bytes(a)", bytes(0, -1, 127, -128), 0), pair(0, 127));
+  EXPECT_EQ(i32("odd_bytes(a)", bytes(0, -1, 127, -128), 0), pair(-1, -128));
+  std::vector<int32_t> x = {bytes(1, -2, 3, -4), bytes(-5, 6, -7, 8)}, y(2);
+  run_text(
+      "kernel @k(x: i32[2] read, y: i32[2] write) { let a = load i32x2 x[0]"
+      " store y[0] = even_bytes(a) + odd_bytes(a) }",
+      {bytes_of(x), bytes_of(y)});
+  EXPECT_EQ(y, (std::vector<int32_t>{pair(1, 3) + pair(-2, -4), pair(-5, -7) + pair(6, 8)}));
+}
+
 TEST(Machine, Casts) {
   EXPECT_EQ((evaluate<int32_t, float>("f32", "i32", "cast i32 (a)", -2.7f, 0)), -2);
   EXPECT_EQ((evaluate<float, int64_t>("i64", "f32", "cast f32 (a)", (1 << 24) + 1, 0)),

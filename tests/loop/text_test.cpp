@@ -119,6 +119,18 @@ TEST(Text, PairProducts) {
   }
 }
 
+TEST(Text, BytePairs) {
+  for (const int32_t lanes : {1, 3, 8}) {
+    const Expr a = load({Scalar::i32, lanes}, "x", 0);
+    const Expr sum = unary(Op::even_bytes, a + a) + unary(Op::odd_bytes, a);
+    EXPECT_EQ(print(sum).substr(0, 18), "even_bytes(load i3");
+    Kernel kernel = with_value(sum);
+    kernel.buffers[0].element = Scalar::i32;
+    kernel.sizes.push_back("odd_bytes");  // as a name, in quotes
+    expect_round_trip(kernel);
+  }
+}
+
 /// Random expressions of every infix operator: parentheses must be right.
 class RandomExpr {
  public:

@@ -79,6 +79,10 @@ TEST(Verifier, TypesOfHandmadeNodes) {
       ExprNode{.kind = ExprKind::binary, .type = {Scalar::f32}, .op = Op::dot2, .args = {f, f}}));
   EXPECT_EQ(message_of(with_body(store("y", 0, pairs))),
             "after pass: kernel k: dot2 of f32 in dot2(1:f32, 1:f32)");
+  const Expr bytes(std::make_shared<const ExprNode>(
+      ExprNode{.kind = ExprKind::unary, .type = {Scalar::f32}, .op = Op::odd_bytes, .args = {f}}));
+  EXPECT_EQ(message_of(with_body(store("y", 0, bytes))),
+            "after pass: kernel k: odd_bytes of f32 in odd_bytes(1:f32)");
   EXPECT_EQ(message_of(with_body(store("y", 0, call("hyper.f32", {Scalar::f32}, {f})))),
             "after pass: kernel k: unknown function hyper.f32 in hyper.f32(1:f32)");
 }
