@@ -9,6 +9,11 @@ Expr combined(Combine combine, const Expr& old, const Expr& value) {
   };
   switch (combine) {
     case Combine::sum:
+      // Integers term by term: each may be a product that one instruction adds.
+      if (is_integer(value.type().scalar) && value->kind == ExprKind::binary &&
+          value->op == Op::add) {
+        return combined(combine, combined(combine, old, value->args[0]), value->args[1]);
+      }
       return binary(Op::add, old, value);
     case Combine::prod:
       return binary(Op::mul, old, value);

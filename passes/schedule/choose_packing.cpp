@@ -9,14 +9,20 @@ namespace backcast {
 
 using loop::Axis;
 
-/// An operand that only accumulators read, at one place, affinely; a constant or, when operands are
-/// rearranged at run time, one that no element of is needed twice.
+/// The same element for the same sum.
+bool Chooser::reads_again(const Access& a, const Access& b) {
+  return a.buffer == b.buffer && a.in_reduction && b.in_reduction && loop::equal(a.flat, b.flat);
+}
+
+/// An operand that only accumulators read, at one place (maybe twice), affinely; a constant or,
+/// when operands are rearranged at run time, one that no element of is needed twice.
 bool Chooser::packable(const Access& access) const {
   bool at_run_time = mode_ == VectorMode::repack && !access.constant;
   if (!access.in_reduction || (!access.constant && !at_run_time)) return false;
-  int reads = 0;
-  for (const Access& other : accesses_) reads += other.buffer == access.buffer;
-  if (reads != 1 || reads_memory(access.flat)) return false;
+  for (const Access& other : accesses_) {
+    if (other.buffer == access.buffer && !reads_again(other, access)) return false;
+  }
+  if (reads_memory(access.flat)) return false;
   for (const std::vector<Axis>* axes : {&definition_.axes, &definition_.reduce_axes}) {
     for (const Axis& axis : *axes) {
       if (!coefficient(access.flat, axis.name)) return false;

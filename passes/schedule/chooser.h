@@ -51,6 +51,7 @@ class Chooser {
   void collect_types(const loop::Expr& e);
   bool packable(const Access& access) const;
   bool repeats(const Access& access) const;
+  static bool reads_again(const Access& a, const Access& b);
   int64_t extent(const std::string& name) const;
   bool conditional_on(const std::string& axis) const;
   bool vectorizable_types() const;

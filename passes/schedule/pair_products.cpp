@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ir/loop/add.h"
+#include "ir/loop/integer_fold.h"
 #include "ir/loop/step_access.h"
 #include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
@@ -27,34 +28,50 @@ using loop::Program;
 using loop::Scalar;
 using loop::Step;
 
-/// A factor of the products: what is read, and the dimension that the sum runs along.
+/// A factor of the products: what is read, the dimension that the sum runs along, and how many
+/// elements lie in a word.
 struct Factor {
   Expr read;
   size_t dimension = 0;
+  int64_t per_word = 2;
 };
 
-/// The pairs of a constant along a dimension, as words.
-Literal paired(const Literal& value, size_t dimension) {
+/// A constant as words of two or four neighbours along a dimension. Of four, even_bytes is the
+/// first pair and odd_bytes the second.
+Literal as_words(const Literal& value, size_t dimension, int64_t per_word) {
+  static constexpr int kPlaces[] = {0, 16, 8, 24};  // bits
+  const uint32_t mask = per_word == 4 ? 0xff : 0xffff;
   std::vector<int64_t> shape = value.shape();
   int64_t inner = 1;
   for (size_t d = dimension + 1; d < shape.size(); ++d) inner *= shape[d];
-  shape[dimension] /= 2;
-  std::vector<int32_t> words(static_cast<size_t>(value.element_count() / 2));
+  shape[dimension] /= per_word;
+  std::vector<uint32_t> words(static_cast<size_t>(value.element_count() / per_word));
   for (size_t w = 0; w < words.size(); ++w) {
     const int64_t row = static_cast<int64_t>(w) / inner, column = static_cast<int64_t>(w) % inner;
-    const auto half = [&](int64_t i) {
-      return static_cast<uint32_t>(value.as_int((2 * row + i) * inner + column)) & 0xffffu;
-    };
-    words[w] = static_cast<int32_t>(half(0) | half(1) << 16);
+    for (int64_t i = 0; i < per_word; ++i) {
+      const int64_t element = value.as_int((per_word * row + i) * inner + column);
+      words[w] |= (static_cast<uint32_t>(element) & mask) << kPlaces[i];
+    }
   }
-  std::vector<std::byte> bytes(words.size() * sizeof(int32_t));
+  std::vector<std::byte> bytes(words.size() * sizeof(uint32_t));
   if (!bytes.empty()) std::memcpy(bytes.data(), words.data(), bytes.size());
   return Literal(ElementType::i32, shape, std::move(bytes));
 }
 
+/// Integers that all fit in a narrower type.
+bool fits(const Literal& value, Scalar narrow) {
+  if (!is_integer(value.element())) return false;
+  if (value.element() == loop::element_of(narrow)) return true;
+  for (int64_t i = 0; i < value.element_count(); ++i) {
+    if (value.as_int(i) != loop::wrap(narrow, value.as_int(i))) return false;
+  }
+  return true;
+}
+
 class Pairing {
  public:
-  explicit Pairing(const Program& program) : result_(program) {}
+  Pairing(const Program& program, const TargetInfo& target)
+      : keeps_bytes_(target.vector_bits == 0), result_(program) {}
 
   Program run() {
     calls_ = loop::count_calls(result_);
@@ -82,29 +99,35 @@ class Pairing {
     if (guarded && !loop::is_constant(product->args[2], 0)) return;
     if (guarded) product = product->args[1];
     if (product->kind != ExprKind::binary || product->op != Op::mul) return;
-    for (const Axis& axis : found->reduce_axes) {
-      const std::optional<int64_t> extent = static_extent(axis);
-      if (!extent || *extent % 2 != 0) continue;
-      if (guarded && mentions(sum.value->args[0], axis.name)) continue;
-      const std::optional<Factor> a = factor(step, *found, product->args[0], axis.name);
-      const std::optional<Factor> b = factor(step, *found, product->args[1], axis.name);
-      if (!a || !b || a->read->name == b->read->name) continue;
-      Definition definition = *found;
-      for (Axis& reduced : definition.reduce_axes) {
-        if (reduced.name == axis.name) reduced.extent = Expr(*extent / 2);
+    const Expr guard = guarded ? sum.value->args[0] : Expr();
+    for (const int64_t at_once : {4, 2}) {
+      for (const Axis& axis : found->reduce_axes) {
+        const std::optional<int64_t> extent = static_extent(axis);
+        if (!extent || *extent % at_once != 0 || (guarded && mentions(guard, axis.name))) continue;
+        const std::optional<Factor> a = factor(step, *found, product->args[0], axis.name, at_once);
+        const std::optional<Factor> b = factor(step, *found, product->args[1], axis.name, at_once);
+        if (!a || !b || a->read->name == b->read->name) continue;
+        if (std::max(a->per_word, b->per_word) != at_once) continue;
+        Definition definition = *found;
+        for (Axis& reduced : definition.reduce_axes) {
+          if (reduced.name == axis.name) reduced.extent = Expr(*extent / at_once);
+        }
+        const std::vector<Expr> left = pairs_of(step, *a, at_once);
+        const std::vector<Expr> right = pairs_of(step, *b, at_once);
+        Expr products = loop::binary(Op::dot2, left[0], right[0]);
+        if (at_once == 4) products = products + loop::binary(Op::dot2, left[1], right[1]);
+        Expr& value = definition.accumulators[0].value;
+        value = guarded ? loop::if_then_else(guard, products, value->args[2]) : products;
+        kernel.body = loop::define(std::move(definition));
+        return;
       }
-      Expr words = loop::binary(Op::dot2, words_of(step, *a), words_of(step, *b));
-      Expr& value = definition.accumulators[0].value;
-      value = guarded ? loop::if_then_else(value->args[0], words, value->args[2]) : words;
-      kernel.body = loop::define(std::move(definition));
-      return;
     }
   }
 
   /// A factor that can be read as pairs along the axis: a small constant, or 16-bit integers that
-  /// lie one behind another.
+  /// lie one behind another. A constant of bytes is read by fours, if so many are taken `at_once`.
   std::optional<Factor> factor(const Step& step, const Definition& definition, const Expr& value,
-                               const std::string& axis) const {
+                               const std::string& axis, int64_t at_once) const {
     const Expr& read = value->kind == ExprKind::cast ? value->args[0] : value;
     if (read->kind != ExprKind::access || read->args.empty()) return std::nullopt;
     int64_t reads = 0;
@@ -119,22 +142,15 @@ class Pairing {
     if (reads != 1 || !dimension) return std::nullopt;
     const Kernel& kernel = result_.kernels.at(step.kernel);
     const Buffer& buffer = result_.buffer(loop::buffer_of(kernel, step, read->name));
-    if (!(buffer.shape[*dimension].is_constant() && buffer.shape[*dimension].constant() % 2 == 0)) {
-      return std::nullopt;
+    const Dim& length = buffer.shape[*dimension];
+    if (!length.is_constant() || length.constant() % at_once != 0) return std::nullopt;
+    if (!loop::passes_constant(result_, kernel, step, read->name)) {
+      const bool in_words = *dimension + 1 == read->args.size() && lies_in_words(buffer);
+      return in_words ? std::optional(Factor{read, *dimension}) : std::nullopt;
     }
-    const bool fits = loop::passes_constant(result_, kernel, step, read->name)
-                          ? is_small(buffer.value)
-                          : *dimension + 1 == read->args.size() && lies_in_words(buffer);
-    return fits ? std::optional(Factor{read, *dimension}) : std::nullopt;
-  }
-
-  static bool is_small(const Literal& value) {
-    if (!is_integer(value.element())) return false;
-    if (byte_size(value.element()) == 1 || value.element() == ElementType::i16) return true;
-    for (int64_t i = 0; i < value.element_count(); ++i) {
-      if (value.as_int(i) != static_cast<int16_t>(value.as_int(i))) return false;
-    }
-    return true;
+    if (!fits(buffer.value, Scalar::i16)) return std::nullopt;
+    const bool by_fours = at_once == 4 && keeps_bytes_ && fits(buffer.value, Scalar::i8);
+    return Factor{read, *dimension, by_fours ? 4 : 2};
   }
 
   /// In the arena, at a place that words may have.
@@ -146,8 +162,24 @@ class Pairing {
     return true;
   }
 
-  /// Makes the call hand over words; returns the access to them.
-  Expr words_of(Step& step, const Factor& factor) {
+  /// What is read `at_once`, as pairs.
+  std::vector<Expr> pairs_of(Step& step, const Factor& factor, int64_t at_once) {
+    hand_over_words(step, factor);
+    const auto word = [&](const Expr& index) {
+      std::vector<Expr> indices = factor.read->args;
+      indices[factor.dimension] = index;
+      return loop::access(factor.read->name, Scalar::i32, indices);
+    };
+    const Expr at = factor.read->args[factor.dimension];
+    if (factor.per_word == 4) {
+      return {loop::unary(Op::even_bytes, word(at)), loop::unary(Op::odd_bytes, word(at))};
+    }
+    if (at_once == 4) return {word(at * 2), word(at * 2 + 1)};
+    return {word(at)};
+  }
+
+  /// Makes the call hand over words.
+  void hand_over_words(Step& step, const Factor& factor) {
     Kernel& kernel = result_.kernels.at(step.kernel);
     for (size_t i = 0; i < kernel.buffers.size(); ++i) {
       loop::BufferParam& param = kernel.buffers[i];
@@ -156,9 +188,10 @@ class Pairing {
       const BufferId id = step.buffers[i];
       Buffer words = result_.buffer(id);
       words.element = ElementType::i32;
-      words.shape[factor.dimension] = Dim::floor_div(words.shape[factor.dimension], 2);
+      words.shape[factor.dimension] =
+          Dim::floor_div(words.shape[factor.dimension], factor.per_word);
       if (words.kind == BufferClass::constant) {
-        words.value = paired(words.value, factor.dimension);
+        words.value = as_words(words.value, factor.dimension, factor.per_word);
         words.alignment = 0;
       } else {
         Buffer& whole = result_.buffers[static_cast<size_t>(result_.owner(id))];
@@ -168,12 +201,12 @@ class Pairing {
       }
       param.element = Scalar::i32;
       param.shape = words.shape;
-      const std::string wish = words.name + "_pairs";
+      const std::string wish = words.name + (factor.per_word == 4 ? "_bytes" : "_pairs");
       step.buffers[i] = loop::add_buffer(result_, wish, std::move(words));
     }
-    return loop::access(factor.read->name, Scalar::i32, factor.read->args);
   }
 
+  const bool keeps_bytes_;
   Program result_;
   std::map<std::string, int64_t> calls_;
 };
@@ -181,7 +214,7 @@ class Pairing {
 }  // namespace
 
 Program pair_products(const Program& program, const TargetInfo& target) {
-  return target.pair_products ? Pairing(program).run() : program;
+  return target.pair_products ? Pairing(program, target).run() : program;
 }
 
 }  // namespace backcast
