@@ -89,6 +89,7 @@ void Chooser::collect() {
 
 void Chooser::collect_types(const Expr& e) {
   loop::visit(e, [&](const Expr& n) {
+    pair_products_ += n->kind == ExprKind::binary && n->op == loop::Op::dot2;
     if (n.type().scalar != Scalar::boolean && n.type().scalar != Scalar::index) {
       scalars_.insert(n.type().scalar);
     }

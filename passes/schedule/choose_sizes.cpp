@@ -36,8 +36,12 @@ int Chooser::registers() const {
   if (lanes_ > 1) return target_.vector_registers;
   if (loop::is_float(scalar_) && target_.vector_bits > 0) return target_.vector_registers;
   if (loop::is_float(scalar_) && target_.float_registers > 0) return target_.float_registers;
-  return std::max(target_.integer_registers - 6, 4);  // addresses and counters take the others
+  if (adds_pairs()) return target_.integer_registers - 3;  // two addresses and a counter
+  return std::max(target_.integer_registers - 6, 4);       // addresses and counters take the others
 }
+
+/// Scalars that take products of pairs in, an instruction each.
+bool Chooser::adds_pairs() const { return target_.vector_bits == 0 && pair_products_ > 0; }
 
 /// Scalars in order whose fused multiply-add is slower than a multiplication and an addition.
 bool Chooser::multiplies_separately() const {
@@ -63,9 +67,13 @@ bool Chooser::loads_apart() const {
 double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const {
   const int64_t sums = std::max<int64_t>(static_cast<int64_t>(definition_.accumulators.size()), 1);
   int64_t accumulators = tile * schedule_.jam * vectors * chains * sums;
-  int64_t loads = 0, held = 0;
+  int64_t loads = 0, held = 0, halves = 0;
   for (const Access& a : accesses_) {
     if (!a.in_reduction) continue;
+    // The other bytes of a word that has been loaded.
+    const bool again = adds_pairs() && std::any_of(accesses_.data(), &a, [&](const Access& b) {
+                         return reads_again(a, b);
+                       });
     bool with_tile = !schedule_.tile_axis.empty() && mentions(a.flat, schedule_.tile_axis);
     bool with_vector = mentions(a.flat, schedule_.vector_axis);
     int64_t jam = 1;
@@ -73,21 +81,28 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
       if (!axis.empty() && mentions(a.flat, axis)) jam *= extent(axis);
     }
     int64_t rows = with_tile ? (tile - 1) * window_step_ + window_taps_ : window_taps_;
-    loads += rows * (with_vector ? vectors : 1) * jam;
+    const int64_t words = rows * (with_vector ? vectors : 1) * jam;
+    (again ? halves : loads) += words;
     // A scalar that one row alone uses needs a register for an instruction only.
     // What one element alone of the jammed axes reads goes straight into its sum.
     const bool alone = schedule_.jam > 1 && jam == schedule_.jam && tile == 1;
-    bool kept = with_vector && !with_tile && !alone && (tile > 1 || !multiplies_separately());
+    const bool at_once = multiplies_separately() || adds_pairs();
+    bool kept = with_vector && !with_tile && !alone && (tile > 1 || !at_once);
     // One row beside a math function: its columns are read once and need no registers.
     const bool one_row = schedule_.tile_axis.empty() || extent(schedule_.tile_axis) == 1;
     if (one_row && math_calls_ > 0) kept = false;
     held += kept ? vectors * jam * window_taps_ : loads_apart() ? 2 : 1;
     if (with_vector && with_tile && window_taps_ == 1 && overlaps_windows()) held += tile * vectors;
   }
-  bool fused = target_.has_fma && target_.prefers_fma;
-  int64_t products = fused ? 0 : multiplies_separately() ? kWaitingProducts : 1;
+  bool fused = adds_pairs() || (target_.has_fma && target_.prefers_fma);
+  int64_t products = multiplies_separately() ? kWaitingProducts : 1;
+  // A row alone makes pairs of bytes right before it adds their product.
+  if (fused && !(adds_pairs() && tile == 1)) products = 0;
   if (accumulators + held + products > registers()) return 1e30;
   double arithmetic = static_cast<double>(accumulators) * (fused ? 1 : 2);
+  if (adds_pairs()) {
+    arithmetic = static_cast<double>(accumulators * pair_products_ + 2 * halves);
+  }
   if (target_.vector_bits == 0) {
     // In order, one instruction at a time; three more for the loop.
     double memory = (multiplies_separately() ? 2.0 : 1.5) * static_cast<double>(loads);
