@@ -42,4 +42,19 @@ std::map<int64_t, int64_t> axes_in_result(const Node& contraction, size_t side, 
   return {{attrs.input_batch, attrs.output_batch}};
 }
 
+std::optional<ResultSpread> spread_over_result(const Node& contraction, size_t side, int64_t rank,
+                                               const Shape& small, const Ints& dims) {
+  const std::map<int64_t, int64_t> in_result = axes_in_result(contraction, side, rank);
+  ResultSpread result{{}, {contraction.type.tensor().shape, {}}};
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (small[i] == Dim(1)) continue;
+    const auto found = in_result.find(dims[i]);
+    if (found == in_result.end()) return std::nullopt;
+    result.kept.shape.push_back(small[i]);
+    result.spread.dims.push_back(found->second);
+  }
+  if (!std::is_sorted(result.spread.dims.begin(), result.spread.dims.end())) return std::nullopt;
+  return result;
+}
+
 }  // namespace backcast

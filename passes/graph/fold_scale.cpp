@@ -1,7 +1,5 @@
 #include "passes/graph/fold_scale.h"
 
-#include <algorithm>
-#include <map>
 #include <optional>
 
 #include "ir/graph/builder.h"
@@ -123,39 +121,24 @@ class Folding {
       for (size_t factor : {1u, 0u}) {
         if (factor == 0 && inner.op == &ops::div) continue;
         b_.set_loc(inner.loc);
-        const std::optional<ValueId> scale =
-            spread_over_result(b_.node(inner.operands[factor]), node, side);
-        if (!scale) continue;
+        const Node wide = b_.node(inner.operands[factor]);
+        if (wide.op != &ops::broadcast) continue;
+        const ValueId small = wide.operands[0];
+        const std::optional<ResultSpread> spread =
+            spread_over_result(node, side, wide.type.tensor().rank(), b_.tensor_type(small).shape,
+                               wide.attrs.as<BroadcastAttrs>().dims);
+        if (!spread) continue;
+        const ValueId kept = b_.emit(ops::reshape, {small}, spread->kept);
+        const ValueId scale = b_.emit(ops::broadcast, {kept}, spread->spread);
         std::vector<ValueId> operands = node.operands;
         operands[side] = inner.operands[1 - factor];
         b_.set_loc(node.loc);
         const ValueId contraction = b_.emit(ops::dot_general, operands, node.attrs);
         b_.set_loc(inner.loc);
-        return b_.emit(*inner.op, {contraction, *scale});
+        return b_.emit(*inner.op, {contraction, scale});
       }
     }
     return std::nullopt;
-  }
-
-  /// `wide`, a broadcast that multiplies an operand of `dot`, as a broadcast to the result's shape;
-  /// nothing where it changes along a contracted dimension.
-  std::optional<ValueId> spread_over_result(const Node wide, const Node& dot, size_t side) {
-    if (wide.op != &ops::broadcast) return std::nullopt;
-    const std::map<int64_t, int64_t> in_result =
-        axes_in_result(dot, side, wide.type.tensor().rank());
-    const TensorType small = b_.tensor_type(wide.operands[0]);
-    const Ints& dims = wide.attrs.as<BroadcastAttrs>().dims;
-    ReshapeAttrs kept;
-    BroadcastAttrs spread{dot.type.tensor().shape, {}};
-    for (size_t i = 0; i < dims.size(); ++i) {
-      if (small.shape[i] == Dim(1)) continue;
-      const auto found = in_result.find(dims[i]);
-      if (found == in_result.end()) return std::nullopt;
-      kept.shape.push_back(small.shape[i]);
-      spread.dims.push_back(found->second);
-    }
-    if (!std::is_sorted(spread.dims.begin(), spread.dims.end())) return std::nullopt;
-    return b_.emit(ops::broadcast, {b_.emit(ops::reshape, {wide.operands[0]}, kept)}, spread);
   }
 
   /// contraction · scale with the scale in the weights.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 
 #include "ir/graph/builder.h"
@@ -116,9 +115,14 @@ class IntegerProducts {
     b_.set_loc(node.loc);
     std::vector<ValueId> factors;
     for (const auto& [side, scale] : scales) {
-      const std::optional<ValueId> factor = scale_of_result(node, side, from_.node(scale));
-      if (!factor) return std::nullopt;
-      factors.push_back(*factor);
+      const Node& wide = from_.node(scale);
+      const ValueId small = wide.operands[0];
+      const std::optional<ResultSpread> spread = spread_over_result(
+          node, side, wide.type.tensor().rank(), from_.type(small).tensor().shape,
+          wide.attrs.as<BroadcastAttrs>().dims);
+      if (!spread) return std::nullopt;
+      const ValueId kept = b_.emit(ops::reshape, {now(small)}, spread->kept);
+      factors.push_back(b_.emit(ops::broadcast, {kept}, spread->spread));
     }
     ValueId result = b_.emit(ops::cast, {product_of_narrow(node, integers)}, CastAttrs{});
     if (factors.empty()) return result;
@@ -134,25 +138,6 @@ class IntegerProducts {
     if (small.rank() > 0) return product(y, x);
     const ValueId wide = b_.emit(ops::broadcast, {a.operands[0]}, BroadcastAttrs{large.shape, {}});
     return b_.emit(ops::broadcast, {b_.emit(ops::mul, {wide, b.operands[0]})}, b.attrs);
-  }
-
-  /// A scale of operand `side` as one of the result's; nothing where it changes along a dimension
-  /// that the result does not have.
-  std::optional<ValueId> scale_of_result(const Node& node, size_t side, const Node& wide) {
-    const TensorType small = from_.type(wide.operands[0]).tensor();
-    const auto in_result = axes_in_result(node, side, wide.type.tensor().rank());
-    const Ints& dims = wide.attrs.as<BroadcastAttrs>().dims;
-    ReshapeAttrs kept;
-    BroadcastAttrs spread{node.type.tensor().shape, {}};
-    for (size_t i = 0; i < dims.size(); ++i) {
-      if (small.shape[i] == Dim(1)) continue;
-      const auto found = in_result.find(dims[i]);
-      if (found == in_result.end()) return std::nullopt;
-      kept.shape.push_back(small.shape[i]);
-      spread.dims.push_back(found->second);
-    }
-    if (!std::is_sorted(spread.dims.begin(), spread.dims.end())) return std::nullopt;
-    return b_.emit(ops::broadcast, {b_.emit(ops::reshape, {now(wide.operands[0])}, kept)}, spread);
   }
 
   /// The contraction of integers in i32.

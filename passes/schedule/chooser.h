@@ -137,7 +137,7 @@ class Chooser {
   int32_t lanes_ = 1;
   bool general_ = false;
   bool is_reduction_ = false;
-  double math_calls_ = 0;  // of every result, when lanes are chosen
+  double math_calls_ = 0;      // of every result, when lanes are chosen
   int64_t pair_products_ = 0;  // in a step of the sum
   VectorMode mode_ = VectorMode::direct;
   NestSchedule schedule_;
