@@ -140,6 +140,12 @@ ValueId Rewriter::copy(ValueId old) {
   return now;
 }
 
+ValueId Rewriter::copy_all(ValueId old) {
+  if (mapped(old)) return (*this)[old];
+  for (const ValueId operand : from_.node(old).operands) copy_all(operand);
+  return copy(old);
+}
+
 Function Rewriter::finish() {
   std::vector<bool> needed(from_.nodes.size(), false);
   needed[static_cast<size_t>(from_.result.index)] = true;

@@ -56,6 +56,8 @@ class Rewriter {
   /// Emits a copy of an old node (operands mapped, location kept) and maps it; an old value that is
   /// already mapped stays as it is. The builder's current location is left alone.
   ValueId copy(ValueId old);
+  /// The same with everything that the value needs and that is still unmapped.
+  ValueId copy_all(ValueId old);
   /// Copies what is still unmapped among the values that the result needs and finishes.
   Function finish();
 

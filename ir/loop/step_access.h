@@ -25,6 +25,15 @@ void for_each_buffer(AnyStep& step, const F& f) {
   for (auto& inner : step.body) for_each_buffer(inner, f);
   for (auto& inner : step.otherwise) for_each_buffer(inner, f);
 }
+/// Calls f(step) for every step that calls a kernel, those within steps before those around them.
+template <class Steps, class F>
+void for_each_call(Steps& steps, const F& f) {
+  for (auto& step : steps) {
+    for_each_call(step.body, f);
+    for_each_call(step.otherwise, f);
+    if (step.kind == StepKind::call) f(step);
+  }
+}
 /// The positions of the parameters whose storage parameter `written` may take over
 /// (BufferParam::over), in that order.
 std::vector<size_t> taken_over_by(const Kernel& kernel, size_t written);

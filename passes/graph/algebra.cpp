@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "passes/graph/value_ranges.h"
+
 namespace backcast {
 
 bool is_splat(const Builder& b, ValueId id, double value) {
@@ -122,36 +124,26 @@ Result single_concat(Builder&, const Node& node) {
 
 Result same_cast(Builder& b, const Node& node) { return same_shape_is_operand(b, node); }
 
-/// The values of an integer type of at most 32 bits; none for others.
-std::optional<std::pair<double, double>> limits(ElementType type) {
-  if (!is_integer(type) || byte_size(type) > 4) return std::nullopt;
-  const int bits = 8 * static_cast<int>(byte_size(type));
-  if (!is_signed(type)) return std::pair(0.0, std::ldexp(1.0, bits) - 1);
-  return std::pair(-std::ldexp(1.0, bits - 1), std::ldexp(1.0, bits - 1) - 1);
-}
-
 /// What is converted by way of an integer type that holds it is converted at once.
 Result cast_of_wider(Builder& b, const Node& node) {
   const Node& inner = operand(b, node, 0);
   if (inner.op != &ops::cast) return std::nullopt;
-  const auto from = limits(b.tensor_type(inner.operands[0]).element);
-  const auto through = limits(inner.type.tensor().element);
-  if (!from || !through || from->first < through->first || from->second > through->second) {
-    return std::nullopt;
-  }
+  const std::optional<ValueRange> from = range_of(b.tensor_type(inner.operands[0]).element);
+  const std::optional<ValueRange> through = range_of(inner.type.tensor().element);
+  if (!from || !through || !through->contains(*from)) return std::nullopt;
   return b.emit(ops::cast, {inner.operands[0]}, node.attrs);
 }
 
 /// Conversion to integers saturates, NaN gives 0 either way.
 Result cast_of_clamp(Builder& b, const Node& node) {
   const Node& inner = operand(b, node, 0);
-  const auto range = limits(node.type.tensor().element);
+  const std::optional<ValueRange> range = range_of(node.type.tensor().element);
   if (inner.op != &ops::clamp || !range || !is_float(inner.type.tensor().element)) {
     return std::nullopt;
   }
   const std::optional<double> low = splat_of(b, inner.operands[1]);
   const std::optional<double> high = splat_of(b, inner.operands[2]);
-  if (!low || !high || *low > range->first || *high < range->second) return std::nullopt;
+  if (!low || !high || *low > range->low || *high < range->high) return std::nullopt;
   return b.emit(ops::cast, {inner.operands[0]}, node.attrs);
 }
 

@@ -1,14 +1,13 @@
 #include "passes/graph/integer_products.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "ir/graph/builder.h"
 #include "ir/ops/ops.h"
 #include "passes/graph/algebra.h"
 #include "passes/graph/contraction_axes.h"
-#include "passes/graph/intervals.h"
+#include "passes/graph/value_ranges.h"
 
 namespace backcast {
 namespace {
@@ -24,17 +23,12 @@ struct Scaled {
   std::optional<ValueId> scale;  // a broadcast of a constant, of the integer's shape
 };
 
-struct Range {
-  double low = 0, high = 0;
-  double reach() const { return std::max(std::abs(low), std::abs(high)); }
-};
-
 class IntegerProducts {
  public:
   IntegerProducts(const Module& module, const Function& from, const TargetInfo& target)
       : from_(from),
         target_(target),
-        bounds_(bounds_of_values(module, from, InputBounds{.known = false})),
+        ranges_(module, from),
         rewriter_(module, from),
         b_(rewriter_.builder()) {}
 
@@ -53,13 +47,6 @@ class IntegerProducts {
   }
 
  private:
-  /// The new value of `id`, with everything that it needs.
-  ValueId now(ValueId id) {
-    if (rewriter_.mapped(id)) return rewriter_[id];
-    for (ValueId operand : from_.node(id).operands) now(operand);
-    return rewriter_.copy(id);
-  }
-
   std::optional<Scaled> integer_form(ValueId id) const {
     const Node& node = from_.node(id);
     if (node.op == &ops::cast) {
@@ -80,14 +67,6 @@ class IntegerProducts {
     return std::nullopt;
   }
 
-  Range range_of(ValueId id) const {
-    const Bounds& bounds = bounds_[static_cast<size_t>(id.index)];
-    Range range;
-    for (double low : bounds.planes[Bounds::low]) range.low = std::min(range.low, low);
-    for (double high : bounds.planes[Bounds::high]) range.high = std::max(range.high, high);
-    return range;
-  }
-
   /// Products that are added up for one element of the result.
   static double terms(const Node& contraction, const TensorType& weights) {
     double count = static_cast<double>(weights.element_count().constant());
@@ -106,7 +85,7 @@ class IntegerProducts {
       if (!form || !from_.type(form->integer).tensor().is_static()) return std::nullopt;
       integers.push_back(form->integer);
       if (form->scale) scales.emplace_back(side, *form->scale);
-      reach *= range_of(form->integer).reach();
+      reach *= ranges_[form->integer].reach();
     }
     const TensorType& weights = from_.type(integers[1]).tensor();
     if (reach * terms(node, weights) > 0x7fffffff) return std::nullopt;
@@ -121,7 +100,7 @@ class IntegerProducts {
           node, side, wide.type.tensor().rank(), from_.type(small).tensor().shape,
           wide.attrs.as<BroadcastAttrs>().dims);
       if (!spread) return std::nullopt;
-      const ValueId kept = b_.emit(ops::reshape, {now(small)}, spread->kept);
+      const ValueId kept = b_.emit(ops::reshape, {rewriter_.copy_all(small)}, spread->kept);
       factors.push_back(b_.emit(ops::broadcast, {kept}, spread->spread));
     }
     ValueId result = b_.emit(ops::cast, {product_of_narrow(node, integers)}, CastAttrs{});
@@ -155,15 +134,13 @@ class IntegerProducts {
 
   /// `id` by way of the narrowest type that holds it, for all later readers.
   ValueId narrow(ValueId id) {
-    const ValueId whole = now(id);
+    const ValueId whole = rewriter_.copy_all(id);
     const Node& node = from_.node(id);
     if (node.type.tensor().element != ElementType::i32 || is_narrow(node)) return whole;
-    const Range range = range_of(id);
+    const ValueRange range = ranges_[id];
     for (ElementType type : {ElementType::u8, ElementType::i8, ElementType::i16}) {
       if (byte_size(type) == 1 && target_.pair_products) continue;
-      const double low = is_signed(type) ? -std::ldexp(1, 8 * int(byte_size(type)) - 1) : 0;
-      const double high = std::ldexp(1, 8 * int(byte_size(type)) - (is_signed(type) ? 1 : 0)) - 1;
-      if (range.low < low || range.high > high) continue;
+      if (!range_of(type)->contains(range)) continue;
       b_.set_loc(node.loc);
       const ValueId stored = b_.emit(ops::cast, {whole}, CastAttrs{type});
       const ValueId wide = b_.emit(ops::cast, {stored}, CastAttrs{ElementType::i32});
@@ -181,7 +158,7 @@ class IntegerProducts {
 
   const Function& from_;
   const TargetInfo& target_;
-  std::vector<Bounds> bounds_;
+  ValueRanges ranges_;
   Rewriter rewriter_;
   Builder& b_;
 };

@@ -8,7 +8,7 @@
 #include "ir/graph/builder.h"
 #include "ir/ops/ops.h"
 #include "passes/graph/algebra.h"
-#include "passes/graph/intervals.h"
+#include "passes/graph/value_ranges.h"
 
 namespace backcast {
 namespace {
@@ -27,7 +27,7 @@ class Requantisation {
   Requantisation(const Module& module, const Function& from)
       : from_(from),
         uses_(use_counts(from)),
-        bounds_(bounds_of_values(module, from, InputBounds{.known = false})),
+        ranges_(module, from),
         rewriter_(module, from),
         b_(rewriter_.builder()) {}
 
@@ -52,14 +52,7 @@ class Requantisation {
   const Node& operand(const Node& node, size_t i) const { return from_.node(node.operands[i]); }
   bool used_once(ValueId id) const { return uses_[static_cast<size_t>(id.index)] == 1; }
 
-  ValueId now(ValueId id) {
-    if (rewriter_.mapped(id)) return rewriter_[id];
-    for (ValueId part : from_.node(id).operands) now(part);
-    return rewriter_.copy(id);
-  }
-
-  // ---- what is rounded
-  // ----------------------------------------------------------------------------
+  // ---- what is rounded -------------------------------------------------------------------------
 
   std::optional<Rounded> rounded_at(ValueId id) const {
     const Node& node = from_.node(id);
@@ -79,21 +72,14 @@ class Requantisation {
     }
     result.value = round.operands[0];
     if (!std::isfinite(size_of(result.value))) return std::nullopt;
-    const double bits = 8.0 * static_cast<double>(byte_size(to));
-    result.low = (is_signed(to) ? -std::exp2(bits - 1) : 0) - result.zero;
-    result.high = std::exp2(is_signed(to) ? bits - 1 : bits) - 1 - result.zero;
+    const ValueRange range = *range_of(to);
+    result.low = range.low - result.zero;
+    result.high = range.high - result.zero;
     return result;
   }
 
   /// A bound of every element's absolute value; infinite where it may be anything.
-  double size_of(ValueId id) const {
-    const Bounds& bounds = bounds_[static_cast<size_t>(id.index)];
-    double size = 0;
-    for (const Bounds::Plane plane : {Bounds::low, Bounds::high}) {
-      for (const double end : bounds.planes[plane]) size = std::max(size, std::abs(end));
-    }
-    return size;
-  }
+  double size_of(ValueId id) const { return ranges_[id].reach(); }
 
   ValueId clipped(ValueId x, double low, double high) {
     const ElementType element = b_.tensor_type(x).element;
@@ -107,7 +93,7 @@ class Requantisation {
     std::optional<ValueId> value = undivided(from);
     if (!value) {
       if (from_.node(from).op == &ops::relu && rounded.low >= 0) from = operand_of(from);
-      value = now(from);
+      value = rewriter_.copy_all(from);
     } else if (b_.node(*value).op == &ops::relu && rounded.low >= 0) {
       value = b_.node(*value).operands[0];
     }
@@ -168,8 +154,7 @@ class Requantisation {
     return found->second.first;
   }
 
-  // ---- divisions
-  // ----------------------------------------------------------------------------------
+  // ---- divisions -------------------------------------------------------------------------------
 
   /// x / s with s in the constants of x.
   std::optional<ValueId> undivided(ValueId id) {
@@ -204,7 +189,8 @@ class Requantisation {
     std::vector<ValueId> operands;
     if (node.op == &ops::mul) {
       const size_t side = is_spread_constant(node.operands[1]) ? 1 : 0;
-      operands = {now(node.operands[1 - side]), scaled_constant(node.operands[side], factor)};
+      operands = {rewriter_.copy_all(node.operands[1 - side]),
+                  scaled_constant(node.operands[side], factor)};
     } else {
       for (ValueId part : node.operands) operands.push_back(scaled(part, factor));
     }
@@ -227,7 +213,7 @@ class Requantisation {
 
   const Function& from_;
   std::vector<int> uses_;
-  std::vector<Bounds> bounds_;
+  ValueRanges ranges_;
   Rewriter rewriter_;
   Builder& b_;
   std::map<int64_t, std::pair<ValueId, double>> nearest_;  // by old cast: new integer, zero point

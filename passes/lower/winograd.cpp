@@ -23,7 +23,6 @@ using loop::BufferId;
 using loop::Kernel;
 using loop::Program;
 using loop::Step;
-using loop::StepKind;
 
 class Winograd {
  public:
@@ -33,20 +32,14 @@ class Winograd {
 
   Program run() {
     if (mode_ == WinogradMode::off) return std::move(result_);
-    for (loop::EntryPoint& entry : result_.entries) walk(entry.steps);
+    for (loop::EntryPoint& entry : result_.entries) {
+      loop::for_each_call(entry.steps, [&](Step& step) { consider(step); });
+    }
     loop::drop_uncalled(result_);
     return std::move(result_);
   }
 
  private:
-  void walk(std::vector<Step>& steps) {
-    for (Step& step : steps) {
-      walk(step.body);
-      walk(step.otherwise);
-      if (step.kind == StepKind::call) consider(step);
-    }
-  }
-
   const Literal* weights_of(const Kernel& kernel, const Step& step, const std::string& name) const {
     for (size_t i = 0; i < kernel.buffers.size(); ++i) {
       if (kernel.buffers[i].name != name) continue;

@@ -35,19 +35,15 @@ class Ordering {
   Program run() {
     if (target_.vector_bits == 0) return result_;
     calls_ = loop::count_calls(result_);
-    for (loop::EntryPoint& entry : result_.entries) visit(entry.steps);
+    for (loop::EntryPoint& entry : result_.entries) {
+      loop::for_each_call(entry.steps, [&](Step& step) {
+        if (calls_[step.kernel] == 1) order(step);
+      });
+    }
     return std::move(result_);
   }
 
  private:
-  void visit(std::vector<Step>& steps) {
-    for (Step& step : steps) {
-      visit(step.body);
-      visit(step.otherwise);
-      if (step.kind == loop::StepKind::call && calls_[step.kernel] == 1) order(step);
-    }
-  }
-
   void order(Step& step) {
     Kernel& kernel = result_.kernels.at(step.kernel);
     const Definition* definition = loop::only_definition(kernel);

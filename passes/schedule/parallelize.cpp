@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "ir/loop/step_access.h"
 #include "ir/loop/visit.h"
 #include "passes/schedule/independence.h"
 
@@ -112,20 +113,14 @@ class Parallelizing {
 
   Program run() {
     if (target_.parallel_grain == 0) return std::move(result_);
-    for (loop::EntryPoint& entry : result_.entries) collect(entry.steps);
+    for (loop::EntryPoint& entry : result_.entries) {
+      loop::for_each_call(entry.steps, [&](Step& step) { calls_[step.kernel].push_back(&step); });
+    }
     for (auto& [name, calls] : calls_) cut(result_.kernels.at(name), calls);
     return std::move(result_);
   }
 
  private:
-  void collect(std::vector<Step>& steps) {
-    for (Step& step : steps) {
-      collect(step.body);
-      collect(step.otherwise);
-      if (step.kind == loop::StepKind::call) calls_[step.kernel].push_back(&step);
-    }
-  }
-
   void cut(Kernel& kernel, const std::vector<Step*>& calls) {
     const std::vector<Stmt> loops = outer_loops(kernel.body);
     if (loops.empty()) return;

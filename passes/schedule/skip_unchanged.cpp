@@ -227,19 +227,13 @@ class Skipping {
   explicit Skipping(const Program& program) : result_(program) {}
 
   Program run() {
-    for (loop::EntryPoint& entry : result_.entries) visit(entry.steps);
+    for (loop::EntryPoint& entry : result_.entries) {
+      loop::for_each_call(entry.steps, [&](Step& step) { guard(step); });
+    }
     return std::move(result_);
   }
 
  private:
-  void visit(std::vector<Step>& steps) {
-    for (Step& step : steps) {
-      visit(step.body);
-      visit(step.otherwise);
-      if (step.kind == loop::StepKind::call) guard(step);
-    }
-  }
-
   void guard(Step& step) {
     Kernel& kernel = result_.kernels.at(step.kernel);
     const std::map<std::string, std::string> names = updated_in_place(kernel, step);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ir/graph/evaluator.h"
+#include "ir/loop/interpreter.h"
 #include "tests/onnx/case_runner.h"
 
 namespace backcast {
@@ -77,6 +78,29 @@ inline void expect_close_and_equal(const NodeCase& one, double bound) {
   ASSERT_EQ(from_c[0][0].error, "");
   EXPECT_LT(error_of(llvm.outputs[0], one.sets[0].outputs[0]), bound);
   EXPECT_EQ(llvm.outputs[0], from_c[0][0].outputs[0]);
+}
+
+/// The program for `target`, interpreted, has the evaluator's results to the bit.
+inline void expect_exact_on(const char* target, const Module& module,
+                            const std::vector<Literal>& inputs) {
+  PipelineOptions options;
+  options.round_trip = true;
+  const PipelineResult result = run_pipeline(module, *find_target(target), options);
+  EXPECT_EQ(loop::interpret(result.program, "run", inputs), evaluate_main(module, inputs))
+      << target;
+}
+
+/// Both emitters' code, run on this host, has the evaluator's results to the bit.
+inline void expect_exact_when_compiled(const Module& module, std::vector<Literal> inputs) {
+  NodeCase one = compiled_case(module, "exact", resolve_target("native"), {});
+  one.sets[0].outputs = evaluate_main(module, inputs);
+  one.sets[0].inputs = std::move(inputs);
+  const auto from_c = run_c_batch({&one});
+  const CaseResult llvm = run_llvm(one, one.sets[0]);
+  ASSERT_EQ(llvm.error, "");
+  ASSERT_EQ(from_c[0][0].error, "");
+  EXPECT_EQ(llvm.outputs, one.sets[0].outputs);
+  EXPECT_EQ(from_c[0][0].outputs, one.sets[0].outputs);
 }
 
 }  // namespace backcast

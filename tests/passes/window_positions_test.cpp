@@ -8,7 +8,6 @@
 #include <random>
 
 #include "ir/graph/text.h"
-#include "ir/loop/interpreter.h"
 #include "tests/passes/random_convolution.h"
 
 namespace backcast {
@@ -90,27 +89,15 @@ TEST_P(WindowPositions, OfTheEvaluatorOnAnyTarget) {
   RandomWindows windows(static_cast<unsigned>(GetParam()));
   const Module module = parse_module(windows.text());
   const std::vector<Literal> inputs = windows.inputs(module);
-  const std::vector<Literal> expected = evaluate_main(module, inputs);
   for (const char* target : {"x86-64-v3", "x86-64-v4", "aarch64", "cortex-m4"}) {
-    PipelineOptions options;
-    options.round_trip = true;
-    const PipelineResult result = run_pipeline(module, *find_target(target), options);
-    EXPECT_EQ(loop::interpret(result.program, "run", inputs), expected) << target;
+    expect_exact_on(target, module, inputs);
   }
 }
 
 TEST_P(WindowPositions, OfTheEvaluatorWhenCompiled) {
   RandomWindows windows(static_cast<unsigned>(GetParam()));
   const Module module = parse_module(windows.text());
-  NodeCase one = compiled_case(module, "windows", resolve_target("native"), {});
-  one.sets[0].inputs = windows.inputs(module);
-  one.sets[0].outputs = evaluate_main(module, one.sets[0].inputs);
-  const auto from_c = run_c_batch({&one});
-  const CaseResult llvm = run_llvm(one, one.sets[0]);
-  ASSERT_EQ(llvm.error, "");
-  ASSERT_EQ(from_c[0][0].error, "");
-  EXPECT_EQ(llvm.outputs, one.sets[0].outputs);
-  EXPECT_EQ(from_c[0][0].outputs, one.sets[0].outputs);
+  expect_exact_when_compiled(module, windows.inputs(module));
 }
 
 INSTANTIATE_TEST_SUITE_P(Random, WindowPositions, testing::Range(0, 42));

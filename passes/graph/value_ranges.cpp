@@ -1,0 +1,29 @@
+// See value_ranges.h.
+#include "passes/graph/value_ranges.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "passes/graph/intervals.h"
+
+namespace backcast {
+
+double ValueRange::reach() const { return std::max(std::abs(low), std::abs(high)); }
+
+std::optional<ValueRange> range_of(ElementType type) {
+  if (!is_integer(type) || byte_size(type) > 4) return std::nullopt;
+  const int bits = 8 * static_cast<int>(byte_size(type));
+  if (!is_signed(type)) return ValueRange{0, std::ldexp(1.0, bits) - 1};
+  return ValueRange{-std::ldexp(1.0, bits - 1), std::ldexp(1.0, bits - 1) - 1};
+}
+
+ValueRange ValueRanges::operator[](ValueId id) const {
+  if (!bounds_) bounds_ = bounds_of_values(module_, function_, InputBounds{.known = false});
+  const Bounds& bounds = (*bounds_)[static_cast<size_t>(id.index)];
+  ValueRange range{0, 0};
+  for (const double low : bounds.planes[Bounds::low]) range.low = std::min(range.low, low);
+  for (const double high : bounds.planes[Bounds::high]) range.high = std::max(range.high, high);
+  return range;
+}
+
+}  // namespace backcast
