@@ -183,17 +183,17 @@ Text FunctionWriter::node_text(const Expr& e) {
            static_cast<int>(node.kind), node.name);
 }
 
-/// An addition and a pair product that is used nowhere else become one operation where there is
-/// one.
+/// An addition and a product of words that is used nowhere else become one operation where there
+/// is one.
 Text FunctionWriter::binary_of(const ExprNode& node) {
-  const bool joins = node.op == Op::add && adds_pair_products(prelude_.target(), node.type);
   for (const size_t side : {1u, 0u}) {
     const Expr& product = node.args[side];
-    if (!joins || product->kind != ExprKind::binary || product->op != Op::dot2) continue;
+    if (node.op != Op::add || product->kind != ExprKind::binary) continue;
+    if (!adds_products(prelude_.target(), product->op, node.type)) continue;
     const auto uses = uses_.find(product.get());
     if (uses != uses_.end() && uses->second > 1) continue;
     const Text sum = expr(node.args[1 - side]), a = expr(product->args[0]);
-    return product_sum_text(prelude_, node.type, a, expr(product->args[1]), sum);
+    return product_sum_text(prelude_, product->op, node.type, a, expr(product->args[1]), sum);
   }
   const Text a = expr(node.args[0]);
   return binary_text(prelude_, node.op, node.args[0].type(), a, expr(node.args[1]));

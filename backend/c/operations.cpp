@@ -313,6 +313,9 @@ Text binary_text(Prelude& prelude, Op op, Type type, Text a, Text b) {
       return binary_helper(prelude, op, type, a, b, [&] { return mul_high_body(prelude, type); });
     case Op::dot2:
       return pair_product_text(prelude, type, a, b);
+    case Op::dot4:
+    case Op::dot4_signed:
+      return byte_product_text(prelude, op, type, a, b);
     default:
       break;
   }

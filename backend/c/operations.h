@@ -44,11 +44,16 @@ Text binary_text(Prelude& prelude, loop::Op op, loop::Type type, Text a, Text b)
 Text pair_product_text(Prelude& prelude, loop::Type type, const Text& a, const Text& b);
 /// even_bytes or odd_bytes of i32.
 Text byte_pair_text(Prelude& prelude, loop::Op op, loop::Type type, const Text& a);
-/// Is a pair product added to a value of this type in one instruction, or in an order that
-/// compilers must not change?
-bool adds_pair_products(const TargetInfo& target, loop::Type type);
-/// dot2(a, b) + sum, of i32.
-Text product_sum_text(Prelude& prelude, loop::Type type, const Text& a, const Text& b,
+/// op(a, b) of i32, dot4 or dot4_signed, and op(a, b) + sum.
+Text byte_product_text(Prelude& prelude, loop::Op op, loop::Type type, const Text& a,
+                       const Text& b);
+Text byte_product_sum_text(Prelude& prelude, loop::Op op, loop::Type type, const Text& a,
+                           const Text& b, const Text& sum);
+/// Is a product of words (dot2, dot4, dot4_signed) added to a value of this type in one
+/// instruction, or in an order that compilers must not change?
+bool adds_products(const TargetInfo& target, loop::Op op, loop::Type type);
+/// op(a, b) + sum where it is.
+Text product_sum_text(Prelude& prelude, loop::Op op, loop::Type type, const Text& a, const Text& b,
                       const Text& sum);
 Text fma_text(Prelude& prelude, loop::Type type, const Text& a, const Text& b, const Text& c);
 /// `type` is that of the values; the condition has as many lanes.

@@ -1,6 +1,7 @@
 // dot2, even_bytes and odd_bytes (operations.h): the instructions of x86 and of Arm with DSP where
 // the compiler's flags allow them, shifts and products elsewhere.
 #include "backend/c/operations.h"
+#include "backend/c/vector_parts.h"
 #include "ir/graph/error.h"
 
 namespace backcast::c_backend {
@@ -29,39 +30,18 @@ std::string generic_body(Prelude& prelude, Type type) {
       wrapping, plain);
 }
 
-std::string lanes_from(int32_t first, int32_t lanes) {
-  std::string list;
-  for (int32_t lane = 0; lane < lanes; ++lane) list += fmt::format(", {}", first + lane);
-  return list;
-}
-
 std::string product_of(Prelude& prelude, Type type, const std::string& a, const std::string& b) {
   return pair_product_text(prelude, type, {a}, {b}).text;
 }
 
-/// Whole registers, halves of longer vectors; two lanes lie in a register twice.
+std::string product_on(Prelude& prelude, Type type, const std::vector<std::string>& operands) {
+  return product_of(prelude, type, operands[0], operands[1]);
+}
+
 std::string x86_body(Prelude& prelude, Type type) {
   const int32_t lanes = type.lanes;
-  const auto shuffled = [](const std::string& a, const std::string& b, const std::string& list) {
-    return fmt::format("__builtin_shufflevector({}, {}{})", a, b, list);
-  };
-  if (lanes < 4) {
-    const auto twice = [&](const char* name) { return shuffled(name, name, ", 0, 1, 0, 1"); };
-    const Type whole = type.with_lanes(4);
-    const std::string product = product_of(prelude, whole, twice("a"), twice("b"));
-    return fmt::format("  const {} r = {};\n  return {};\n", prelude.type(whole), product,
-                       shuffled("r", "r", lanes_from(0, lanes)));
-  }
-  if (lanes > prelude.target().vector_lanes(4)) {
-    const Type half = type.with_lanes(lanes / 2);
-    const auto product = [&](int32_t first) {
-      const std::string list = lanes_from(first, half.lanes);
-      return product_of(prelude, half, shuffled("a", "a", list), shuffled("b", "b", list));
-    };
-    const std::string low = product(0);
-    return fmt::format("  const {} low = {};\n  const {} high = {};\n  return {};\n",
-                       prelude.type(half), low, prelude.type(half), product(half.lanes),
-                       shuffled("low", "high", lanes_from(0, lanes)));
+  if (lanes < 4 || lanes > prelude.target().vector_lanes(4)) {
+    return by_registers(prelude, type, {"a", "b"}, product_on);
   }
   const std::string pairs = prelude.type({Scalar::i16, 2 * lanes});
   const std::string operands = fmt::format("({0})a, ({0})b", pairs);
@@ -148,8 +128,10 @@ Text byte_pair_text(Prelude& prelude, Op op, Type type, const Text& a) {
   return {fmt::format("{}({})", name, a.text)};
 }
 
-bool adds_pair_products(const TargetInfo& target, Type type) {
-  if (!target.pair_products || type.scalar != Scalar::i32) return false;
+bool adds_products(const TargetInfo& target, Op op, Type type) {
+  if (op == Op::dot4) return target.byte_products && type.is_vector();
+  if (op == Op::dot4_signed) return target.signed_byte_products && type.is_vector();
+  if (op != Op::dot2 || !target.pair_products) return false;
   return is_arm(target) ? !type.is_vector()
                         : type.is_vector() && type.lanes == target.vector_lanes(4);
 }
@@ -177,7 +159,9 @@ std::string ordered_sum(Prelude& prelude, Type type, const std::string& product)
 
 }  // namespace
 
-Text product_sum_text(Prelude& prelude, Type type, const Text& a, const Text& b, const Text& sum) {
+Text product_sum_text(Prelude& prelude, Op op, Type type, const Text& a, const Text& b,
+                      const Text& sum) {
+  if (op != Op::dot2) return byte_product_sum_text(prelude, op, type, a, b, sum);
   const std::string name = "dot2_add_" + prelude.tag(type);
   prelude.helper(name, [&] {
     const std::string product = product_of(prelude, type, "a", "b"), c_type = prelude.type(type);

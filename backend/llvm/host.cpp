@@ -35,6 +35,8 @@ void describe_x86(TargetInfo& target, const llvm::StringMap<bool>& features) {
   target.triple = triple;
   target.features = feature_text(features);
   if (avx512) target.features += ",-prefer-256-bit";
+  target.byte_products =
+      features.lookup("avxvnni") || (features.lookup("avx512vnni") && features.lookup("avx512vl"));
   target.l1_bytes = 32 << 10;
   target.l2_bytes = avx512 ? 1 << 20 : 512 << 10;
   target.compiler_flags = "-march=native";
@@ -58,6 +60,8 @@ TargetInfo host_target() {
     target.cpu = cpu;
     target.triple = name;
     target.features = feature_text(features);
+    target.byte_products = features.lookup("i8mm");
+    target.signed_byte_products = features.lookup("dotprod");
     target.compiler_flags = "-mcpu=native";
   } else {
     throw CompileError(

@@ -290,6 +290,9 @@ llvm::Value* emit_binary(Builder& builder, const Types& types, Op op, Scalar sca
       return emit_mul_high(builder, scalar, a, b);
     case Op::dot2:
       return emit_pair_product(builder, types, a, b);
+    case Op::dot4:
+    case Op::dot4_signed:
+      return emit_byte_product(builder, types, op, a, b);
     default:
       break;
   }

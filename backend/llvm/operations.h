@@ -43,7 +43,11 @@ llvm::Value* emit_byte_pair(Builder& builder, const Types& types, loop::Op op, l
 /// dot2 of i32, on any number of lanes.
 llvm::Value* emit_pair_product(Builder& builder, const Types& types, llvm::Value* a,
                                llvm::Value* b);
-/// a + b in one instruction where one of them is a pair product that Arm can add to; else null.
+/// dot4 or dot4_signed of i32, on any number of lanes.
+llvm::Value* emit_byte_product(Builder& builder, const Types& types, loop::Op op, llvm::Value* a,
+                               llvm::Value* b);
+/// a + b in one instruction where one of them is a product of words whose instruction adds as well;
+/// else null.
 llvm::Value* emit_product_sum(Builder& builder, llvm::Value* a, llvm::Value* b);
 llvm::Value* emit_fma(Builder& builder, const Types& types, loop::Scalar scalar, llvm::Value* a,
                       llvm::Value* b, llvm::Value* c);

@@ -1,6 +1,7 @@
-// dot2, even_bytes and odd_bytes (operations.h): instructions on x86 and on Arm with DSP, shifts
-// and products elsewhere.
+// dot2, dot4, dot4_signed, even_bytes and odd_bytes (operations.h): instructions where the target
+// has them, shifts and products elsewhere.
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/IntrinsicsAArch64.h>
 #include <llvm/IR/IntrinsicsARM.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
@@ -31,34 +32,88 @@ llvm::Value* part(Builder& builder, llvm::Value* value, int32_t first, int32_t l
   return builder.CreateShuffleVector(value, indices);
 }
 
-/// pmaddwd on whole registers of `widest` lanes, halves of them, quarters.
-llvm::Value* emit_pmaddwd(Builder& builder, int32_t widest, llvm::Value* a, llvm::Value* b) {
+/// product(a, b) on whole registers of `widest` lanes, halves of them, quarters.
+template <class Product>
+llvm::Value* by_registers(Builder& builder, int32_t widest, llvm::Value* a, llvm::Value* b,
+                          const Product& product) {
   const int32_t lanes = lanes_of(a);
   const auto whole =
       static_cast<int32_t>(std::bit_ceil(std::max(4U, static_cast<unsigned>(lanes))));
   if (lanes < whole) {
-    llvm::Value* product =
-        emit_pmaddwd(builder, widest, part(builder, a, 0, whole), part(builder, b, 0, whole));
-    return part(builder, product, 0, lanes);
+    llvm::Value* padded = by_registers(builder, widest, part(builder, a, 0, whole),
+                                       part(builder, b, 0, whole), product);
+    return part(builder, padded, 0, lanes);
   }
   if (lanes > widest) {
     llvm::Value* halves[2];
     for (const int32_t side : {0, 1}) {
       const int32_t first = side * lanes / 2;
-      halves[side] = emit_pmaddwd(builder, widest, part(builder, a, first, lanes / 2),
-                                  part(builder, b, first, lanes / 2));
+      halves[side] = by_registers(builder, widest, part(builder, a, first, lanes / 2),
+                                  part(builder, b, first, lanes / 2), product);
     }
     std::vector<int> all(static_cast<size_t>(lanes));
     std::iota(all.begin(), all.end(), 0);
     return builder.CreateShuffleVector(halves[0], halves[1], all);
   }
+  return product(a, b);
+}
+
+llvm::Type* lanes_of_bits(Builder& builder, unsigned bits, int32_t lanes) {
+  return llvm::FixedVectorType::get(builder.getIntNTy(bits), static_cast<unsigned>(lanes));
+}
+
+llvm::Value* emit_pmaddwd(Builder& builder, llvm::Value* a, llvm::Value* b) {
+  const int32_t lanes = lanes_of(a);
   const llvm::Intrinsic::ID id = lanes == 4   ? llvm::Intrinsic::x86_sse2_pmadd_wd
                                  : lanes == 8 ? llvm::Intrinsic::x86_avx2_pmadd_wd
                                               : llvm::Intrinsic::x86_avx512_pmaddw_d_512;
-  llvm::Type* pairs =
-      llvm::FixedVectorType::get(builder.getInt16Ty(), static_cast<unsigned>(2 * lanes));
+  llvm::Type* pairs = lanes_of_bits(builder, 16, 2 * lanes);
   return builder.CreateIntrinsic(
       id, {}, {builder.CreateBitCast(a, pairs), builder.CreateBitCast(b, pairs)});
+}
+
+// ---- bytes -----------------------------------------------------------------------------------
+
+llvm::Value* by_bytes(Builder& builder, loop::Op op, llvm::Value* a, llvm::Value* b) {
+  llvm::Value* sum = nullptr;
+  for (const uint64_t up : {24, 16, 8, 0}) {
+    llvm::Value* top = builder.CreateShl(a, up);
+    llvm::Value* x = op == loop::Op::dot4 ? builder.CreateLShr(top, uint64_t{24})
+                                          : builder.CreateAShr(top, uint64_t{24});
+    llvm::Value* product =
+        builder.CreateMul(x, builder.CreateAShr(builder.CreateShl(b, up), uint64_t{24}));
+    sum = sum == nullptr ? product : builder.CreateAdd(sum, product);
+  }
+  return sum;
+}
+
+llvm::Intrinsic::ID vpdpbusd_of(int32_t lanes) {
+  return lanes == 4   ? llvm::Intrinsic::x86_avx512_vpdpbusd_128
+         : lanes == 8 ? llvm::Intrinsic::x86_avx512_vpdpbusd_256
+                      : llvm::Intrinsic::x86_avx512_vpdpbusd_512;
+}
+
+llvm::Value* emit_vpdpbusd(Builder& builder, llvm::Value* sum, llvm::Value* a, llvm::Value* b) {
+  return builder.CreateIntrinsic(vpdpbusd_of(lanes_of(a)), {}, {sum, a, b});
+}
+
+/// usdot or sdot.
+llvm::Value* emit_dot(Builder& builder, loop::Op op, llvm::Value* sum, llvm::Value* a,
+                      llvm::Value* b) {
+  llvm::Type* bytes = lanes_of_bits(builder, 8, 16);
+  const llvm::Intrinsic::ID id = op == loop::Op::dot4 ? llvm::Intrinsic::aarch64_neon_usdot
+                                                      : llvm::Intrinsic::aarch64_neon_sdot;
+  return builder.CreateIntrinsic(
+      id, {a->getType(), bytes},
+      {sum, builder.CreateBitCast(a, bytes), builder.CreateBitCast(b, bytes)});
+}
+
+/// Whether the instruction adds up products: its first operand is a sum.
+bool adds_byte_products(llvm::Intrinsic::ID id) {
+  return id == llvm::Intrinsic::x86_avx512_vpdpbusd_128 ||
+         id == llvm::Intrinsic::x86_avx512_vpdpbusd_256 ||
+         id == llvm::Intrinsic::x86_avx512_vpdpbusd_512 ||
+         id == llvm::Intrinsic::aarch64_neon_usdot || id == llvm::Intrinsic::aarch64_neon_sdot;
 }
 
 /// A register holds one pair: lanes one by one.
@@ -111,18 +166,42 @@ llvm::Value* emit_pair_product(Builder& builder, const Types& types, llvm::Value
   if (!target.pair_products) return by_halves(builder, a, b);
   if (target.architecture == Architecture::x86_64) {
     if (lanes_of(a) == 1) return by_halves(builder, a, b);
-    return emit_pmaddwd(builder, target.vector_lanes(4), a, b);
+    return by_registers(builder, target.vector_lanes(4), a, b, [&](llvm::Value* x, llvm::Value* y) {
+      return emit_pmaddwd(builder, x, y);
+    });
   }
   BC_CHECK(is_arm(target), "{} has pair products of a kind unknown here", target.name);
   return emit_smuad(builder, a, b);
 }
 
+llvm::Value* emit_byte_product(Builder& builder, const Types& types, loop::Op op, llvm::Value* a,
+                               llvm::Value* b) {
+  const TargetInfo& target = types.target();
+  const bool direct = op == loop::Op::dot4 ? target.byte_products : target.signed_byte_products;
+  if (!direct || lanes_of(a) == 1) return by_bytes(builder, op, a, b);
+  const bool x86 = target.architecture == Architecture::x86_64 && op == loop::Op::dot4;
+  BC_CHECK(x86 || target.architecture == Architecture::aarch64,
+           "{} has products of bytes of a kind unknown here", target.name);
+  return by_registers(builder, target.vector_lanes(4), a, b, [&](llvm::Value* x, llvm::Value* y) {
+    llvm::Value* zero = llvm::Constant::getNullValue(x->getType());
+    return x86 ? emit_vpdpbusd(builder, zero, x, y) : emit_dot(builder, op, zero, x, y);
+  });
+}
+
 llvm::Value* emit_product_sum(Builder& builder, llvm::Value* a, llvm::Value* b) {
   for (const auto& [product, other] : {std::pair(b, a), std::pair(a, b)}) {
     const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(product);
-    if (call == nullptr || call->getIntrinsicID() != llvm::Intrinsic::arm_smuad) continue;
-    return builder.CreateIntrinsic(llvm::Intrinsic::arm_smlad, {},
-                                   {call->getArgOperand(0), call->getArgOperand(1), other});
+    if (call == nullptr) continue;
+    if (call->getIntrinsicID() == llvm::Intrinsic::arm_smuad) {
+      return builder.CreateIntrinsic(llvm::Intrinsic::arm_smlad, {},
+                                     {call->getArgOperand(0), call->getArgOperand(1), other});
+    }
+    const auto* sum = adds_byte_products(call->getIntrinsicID())
+                          ? llvm::dyn_cast<llvm::Constant>(call->getArgOperand(0))
+                          : nullptr;
+    if (sum == nullptr || !sum->isNullValue()) continue;
+    return builder.CreateCall(call->getCalledFunction(),
+                              {other, call->getArgOperand(1), call->getArgOperand(2)});
   }
   return nullptr;
 }

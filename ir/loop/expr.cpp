@@ -24,16 +24,18 @@ std::string Type::to_string() const {
 
 std::string_view name_of(Op op) {
   static constexpr std::string_view kNames[] = {
-      "none",    "neg",     "abs",     "sqrt",       "floor",     "ceil",     "round_even",
-      "trunc",   "bit_not", "is_nan",  "even_bytes", "odd_bytes", "add",      "sub",
-      "mul",     "div",     "rem",     "floor_div",  "floor_mod", "min",      "max",
-      "bit_and", "bit_or",  "bit_xor", "shl",        "shr",       "mul_high", "dot2",
-      "eq",      "ne",      "lt",      "le",         "gt",        "ge"};
+      "none",       "neg",   "abs",      "sqrt",    "floor",      "ceil",
+      "round_even", "trunc", "bit_not",  "is_nan",  "even_bytes", "odd_bytes",
+      "add",        "sub",   "mul",      "div",     "rem",        "floor_div",
+      "floor_mod",  "min",   "max",      "bit_and", "bit_or",     "bit_xor",
+      "shl",        "shr",   "mul_high", "dot2",    "dot4",       "dot4_signed",
+      "eq",         "ne",    "lt",       "le",      "gt",         "ge"};
   static_assert(std::size(kNames) == static_cast<size_t>(Op::ge) + 1);
   return kNames[static_cast<size_t>(op)];
 }
 
 bool is_comparison(Op op) { return op >= Op::eq; }
+bool is_word_product(Op op) { return op == Op::dot2 || op == Op::dot4 || op == Op::dot4_signed; }
 
 Expr::Expr(int64_t value) : node_(index_constant(value).node_) {}
 const Type& Expr::type() const {
@@ -85,6 +87,8 @@ Expr fold_right(Op op, const Expr& a, const Expr& b, int64_t value) {
     case Op::mul:
       return value == 0 ? b : value == 1 ? a : Expr();
     case Op::dot2:
+    case Op::dot4:
+    case Op::dot4_signed:
       return value == 0 ? b : Expr();
     case Op::div:
     case Op::floor_div:
@@ -103,6 +107,7 @@ Expr fold_left(Op op, const Expr& a, const Expr& b) {
     case Op::add:
     case Op::mul:
     case Op::dot2:
+    case Op::dot4_signed:
     case Op::bit_and:
     case Op::bit_or:
     case Op::bit_xor:
@@ -111,6 +116,7 @@ Expr fold_left(Op op, const Expr& a, const Expr& b) {
     case Op::floor_mod:
     case Op::shl:
     case Op::shr:
+    case Op::dot4:
       return a->int_value == 0 ? a : Expr();
     default:
       return {};
@@ -144,8 +150,8 @@ void check_operation(Op op, Scalar scalar) {
   const bool logical = op >= Op::bit_and && op <= Op::bit_xor;
   const bool ok = scalar == Scalar::boolean
                       ? logical || is_comparison(op) || op == Op::min || op == Op::max
-                  : op == Op::dot2 ? scalar == Scalar::i32
-                                   : !(integer_only && is_float(scalar));
+                  : is_word_product(op) ? scalar == Scalar::i32
+                                        : !(integer_only && is_float(scalar));
   BC_CHECK(ok, "{} of {}", name_of(op), name_of(scalar));
 }
 

@@ -9,6 +9,8 @@
 //   * cast float→integer truncates; values out of range do not occur (clamp first);
 //   * dot2(a, b) takes each i32 as two i16, low and high half: lo(a)*lo(b) + hi(a)*hi(b), which
 //     wraps where all four are -2^15;
+//   * dot4(a, b) takes each i32 as four bytes, a's unsigned, b's signed, and adds up their
+//     products; dot4_signed takes both as signed;
 //   * even_bytes(a) takes bytes 0 and 2 of an i32, odd_bytes(a) bytes 1 and 3, each sign-extended
 //     into a half, the lower byte into the lower half;
 //   * `index` is a signed integer of the target's pointer width (64 bits in the interpreter);
@@ -109,6 +111,8 @@ enum class Op : uint8_t {
   shr,
   mul_high,
   dot2,  // of i32 only
+  dot4,  // likewise
+  dot4_signed,
   // comparisons (bool result)
   eq,
   ne,
@@ -119,6 +123,8 @@ enum class Op : uint8_t {
 };
 std::string_view name_of(Op op);
 bool is_comparison(Op op);
+/// dot2, dot4 or dot4_signed.
+bool is_word_product(Op op);
 
 struct ExprNode;
 

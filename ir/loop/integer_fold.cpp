@@ -81,6 +81,14 @@ int64_t pair_product(int64_t a, int64_t b) {
   return wrap(Scalar::i32, low + (a >> 16) * (b >> 16));
 }
 
+int64_t byte_product(Scalar of_a, int64_t a, int64_t b) {
+  int64_t sum = 0;
+  for (int bits = 0; bits < 32; bits += 8) {
+    sum += wrap(of_a, a >> bits) * wrap(Scalar::i8, b >> bits);
+  }
+  return sum;
+}
+
 std::optional<int64_t> shift(Op op, Scalar scalar, int64_t a, int64_t b) {
   if (b < 0 || b >= bit_width(scalar)) return {};
   if (op == Op::shl) return wrap(scalar, static_cast<int64_t>(static_cast<uint64_t>(a) << b));
@@ -135,6 +143,10 @@ std::optional<int64_t> fold_integer(Op op, Scalar scalar, int64_t a, int64_t b) 
       return multiply_high(scalar, a, b);
     case Op::dot2:
       return pair_product(a, b);
+    case Op::dot4:
+      return byte_product(Scalar::u8, a, b);
+    case Op::dot4_signed:
+      return byte_product(Scalar::i8, a, b);
     case Op::shl:
     case Op::shr:
       return shift(op, scalar, a, b);

@@ -47,6 +47,16 @@ int32_t pair_product(int32_t a, int32_t b) {
   return static_cast<int32_t>(low(a) * low(b) + high);
 }
 
+/// Four bytes of a type times four signed ones.
+template <class Byte>
+int32_t byte_product(int32_t a, int32_t b) {
+  int32_t sum = 0;
+  for (int bits = 0; bits < 32; bits += 8) {
+    sum += static_cast<Byte>(a >> bits) * static_cast<int8_t>(b >> bits);
+  }
+  return sum;
+}
+
 /// Two bytes of a word, each as i16: `lowest` and the one two above it.
 int32_t byte_pair(uint32_t word, int lowest) {
   const auto half = [word](int byte) {
@@ -73,6 +83,8 @@ T integer(T a, T b) {
     return static_cast<T>((static_cast<Wide<T>>(a) * static_cast<Wide<T>>(b)) >> kWidth);
   }
   if constexpr (op == Op::dot2) return pair_product(a, b);
+  if constexpr (op == Op::dot4) return byte_product<uint8_t>(a, b);
+  if constexpr (op == Op::dot4_signed) return byte_product<int8_t>(a, b);
   return T{0};
 }
 
@@ -180,8 +192,14 @@ Run integer_operation(Op op) {
     case Op::mul_high:
       return Which::template value<Op::mul_high, T>;
     case Op::dot2:
-      // Elsewhere its template must not exist: the operands are words.
-      if constexpr (std::is_same_v<T, int32_t>) return Which::template value<Op::dot2, T>;
+    case Op::dot4:
+    case Op::dot4_signed:
+      // Elsewhere their templates must not exist: the operands are words.
+      if constexpr (std::is_same_v<T, int32_t>) {
+        return op == Op::dot2   ? Which::template value<Op::dot2, T>
+               : op == Op::dot4 ? Which::template value<Op::dot4, T>
+                                : Which::template value<Op::dot4_signed, T>;
+      }
       return nullptr;
     default:
       return nullptr;

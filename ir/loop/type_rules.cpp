@@ -63,7 +63,7 @@ bool has_unary(Op op, Scalar scalar) {
 bool has_binary(Op op, Scalar scalar) {
   if (!has_arithmetic(scalar) || op < Op::add) return false;
   if (is_comparison(op) || op == Op::min || op == Op::max) return true;
-  if (op == Op::dot2) return scalar == Scalar::i32;
+  if (is_word_product(op)) return scalar == Scalar::i32;
   if (op >= Op::bit_and && op <= Op::bit_xor) return !is_float(scalar);
   if (op <= Op::div) return scalar != Scalar::boolean;
   return is_integer(scalar);

@@ -35,9 +35,11 @@ struct TargetInfo {
   bool has_f64 = true;       // hardware f64
   bool has_fma = false;      // hardware fused multiply-add in f32 (and f64 where has_f64)
   bool prefers_fma = false;  // use it in contractions: faster than a multiplication and an addition
-  bool has_rounding = false;   // floor, ceil, round as instructions
-  bool pair_products = false;  // an instruction for dot2: pmaddwd, smuad and smlad
-  int fma_latency = 4;         // cycles: accumulators needed = latency × units
+  bool has_rounding = false;          // floor, ceil, round as instructions
+  bool pair_products = false;         // an instruction for dot2: pmaddwd, smuad and smlad
+  bool byte_products = false;         // an instruction that adds dot4 to a sum: vpdpbusd, usdot
+  bool signed_byte_products = false;  // likewise dot4_signed: sdot
+  int fma_latency = 4;                // cycles: accumulators needed = latency × units
   int fma_units = 1;
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 0;
@@ -52,6 +54,15 @@ struct TargetInfo {
   std::string cross_compiler;  // for verify's harness: "aarch64-linux-gnu-gcc"
   std::string compiler_flags;  // for --emit c and the harness: "-mcpu=cortex-m4 -mthumb …"
 
+  /// Are there instructions for factors of integer products that are bytes?
+  bool multiplies_bytes(bool are_signed) const {
+    if (vector_bits == 0) return pair_products;  // whose words are taken apart
+    return are_signed ? signed_byte_products : byte_products;
+  }
+  /// Are such factors best kept in bytes, where they fit? In 16 bits otherwise.
+  bool keeps_bytes(bool are_signed) const {
+    return vector_bits == 0 || multiplies_bytes(are_signed);
+  }
   int vector_lanes(int element_bytes) const {
     return vector_bits == 0 ? 1 : vector_bits / (8 * element_bytes);
   }

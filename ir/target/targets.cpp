@@ -222,6 +222,30 @@ TargetInfo x86_64(const char* name, const char* summary, int vector_bits, int re
   return t;
 }
 
+/// The first server cores that multiply bytes.
+TargetInfo x86_64_vnni() {
+  TargetInfo t = x86_64("cascadelake", "AVX-512 with VNNI", 512, 32, true);
+  t.byte_products = true;
+  t.l2_bytes = 1 << 20;
+  return t;
+}
+
+TargetInfo cortex_a76() {
+  TargetInfo t = aarch64("cortex-a76", "cortex-a76",
+                         "ARMv8.2-A, NEON with signed products of bytes", 4, 2, "-mcpu=cortex-a76");
+  t.signed_byte_products = true;
+  return t;
+}
+
+/// Phones and servers since about 2021: Cortex-A510, A710, X2, Neoverse V1 and N2.
+TargetInfo aarch64_i8mm() {
+  TargetInfo t = aarch64("aarch64-i8mm", "generic", "ARMv8.6-A, NEON with products of bytes", 4, 2,
+                         "-march=armv8.6-a");
+  t.features = "+v8.6a";
+  t.byte_products = t.signed_byte_products = true;
+  return t;
+}
+
 std::vector<TargetInfo> make_table() {
   return {
       cortex_m0(),
@@ -232,13 +256,15 @@ std::vector<TargetInfo> make_table() {
       armv7hf(),
       aarch64("aarch64", "generic", "ARMv8-A, NEON", 4, 2, "-march=armv8-a"),
       aarch64("cortex-a53", "cortex-a53", "ARMv8-A in order, NEON", 4, 1, "-mcpu=cortex-a53"),
-      aarch64("cortex-a76", "cortex-a76", "ARMv8.2-A, NEON", 4, 2, "-mcpu=cortex-a76"),
+      cortex_a76(),
+      aarch64_i8mm(),
       riscv64(),
       rv64gcv_256(),
       riscv32(),
       x86_64("x86-64", "SSE2", 128, 16, false),
       x86_64("x86-64-v3", "AVX2, FMA", 256, 16, true),
       x86_64("x86-64-v4", "AVX-512", 512, 32, true),
+      x86_64_vnni(),
   };
 }
 

@@ -159,6 +159,23 @@ Case selections(ElementType element, int32_t lanes) {
   return e.finish();
 }
 
+Case byte_products(Op op, int32_t lanes) {
+  Elementwise e(fmt::format("{}_{}", loop::name_of(op), lanes), lanes);
+  const Expr a = e.input("a", interesting(ElementType::i32, kCount, 23));
+  const Expr b = e.input("b", interesting(ElementType::i32, kCount, 24));
+  const Expr product = loop::binary(op, a, b);
+  e.output(product);
+  e.output(loop::binary(op, b, a) + b);
+  e.output(a + loop::binary(op, b, b) + product);
+  e.output(loop::binary(op, a, loop::int_constant(a.type(), -65533)));
+  // All bytes 255 (or -1) and -128 where a is negative.
+  const Expr sign = loop::binary(Op::shr, a, loop::int_constant(a.type(), 31));
+  const Expr lowest = sign && loop::int_constant(a.type(), static_cast<int32_t>(0x80808080));
+  e.output(loop::binary(op, sign, lowest) + a);
+  e.output(loop::binary(op, lowest, lowest));
+  return e.finish();
+}
+
 Case pair_products(int32_t lanes) {
   Elementwise e(fmt::format("pairs_{}", lanes), lanes);
   const Expr a = e.input("a", interesting(ElementType::i32, kCount, 20));
@@ -200,6 +217,14 @@ std::vector<Case> arithmetic_cases() {
 std::vector<Case> pair_product_cases() {
   std::vector<Case> cases;
   for (const int32_t lanes : {1, 2, 4, 8, 16}) cases.push_back(pair_products(lanes));
+  return cases;
+}
+
+std::vector<Case> byte_product_cases() {
+  std::vector<Case> cases;
+  for (const Op op : {Op::dot4, Op::dot4_signed}) {
+    for (const int32_t lanes : {1, 2, 4, 8, 16}) cases.push_back(byte_products(op, lanes));
+  }
   return cases;
 }
 

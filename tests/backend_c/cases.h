@@ -43,6 +43,7 @@ Literal small_values(ElementType element, int64_t count, int64_t limit, uint32_t
 
 std::vector<Case> arithmetic_cases();  // all types, scalar and vector
 std::vector<Case> pair_product_cases();
+std::vector<Case> byte_product_cases();
 std::vector<Case> conversion_cases();  // casts, bit casts, selections
 std::vector<Case> vector_cases();      // shuffles, reductions, gathers
 std::vector<Case> statement_cases();   // loops, allocations, laziness, views, symbols

@@ -159,6 +159,7 @@ std::vector<Case> cases_for(const TargetInfo& target) {
   std::vector<Case> cases;
   for (Case& c : statement_cases()) cases.push_back(std::move(c));
   for (Case& c : pair_product_cases()) cases.push_back(std::move(c));
+  for (Case& c : byte_product_cases()) cases.push_back(std::move(c));
   for (Case& c : math_cases(target.has_fma && target.has_f64)) {
     const bool is_vector = c.program.name.ends_with("_4");
     if (!is_vector || target.vector_bits >= 128) cases.push_back(std::move(c));

@@ -24,8 +24,9 @@ std::unique_ptr<DeviceImage> image_of(const std::vector<CompiledModel>& models, 
   }
 }
 
-TEST_P(EveryDevice, PairProducts) {
-  const std::vector<Case> cases = pair_product_cases();
+TEST_P(EveryDevice, ProductsOfWords) {
+  std::vector<Case> cases = pair_product_cases();
+  for (Case& c : byte_product_cases()) cases.push_back(std::move(c));
   std::vector<CompiledModel> models(cases.size());
   std::vector<DeviceCall> calls(cases.size());
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -59,7 +60,8 @@ TEST_P(EveryDevice, PairProducts) {
 
 INSTANTIATE_TEST_SUITE_P(Targets, EveryDevice,
                          testing::Values("cortex-m0", "cortex-m4", "cortex-m33", "cortex-m55",
-                                         "armv7hf", "aarch64", "riscv64"),
+                                         "armv7hf", "aarch64", "aarch64-i8mm", "cortex-a76",
+                                         "riscv64"),
                          [](const testing::TestParamInfo<const char*>& info) {
                            std::string name = info.param;
                            for (char& c : name) c = c == '-' ? '_' : c;

@@ -59,12 +59,14 @@ TEST(EmitC, PairProducts) {
   TargetInfo target = host_target();
   target.compiler_flags += " -Wno-psabi";
   check(pair_product_cases(), target);
+  check(byte_product_cases(), target);
 }
 /// Compiled for less than the file was made for.
 TEST(EmitC, PairProductsWithoutInstructions) {
-  TargetInfo target = *find_target("x86-64-v4");
+  TargetInfo target = *find_target("cascadelake");
   target.compiler_flags = "-march=x86-64 -Wno-psabi";
   check(pair_product_cases(), target);
+  check(byte_product_cases(), target);
 }
 TEST(EmitC, Conversions) { check(conversion_cases()); }
 TEST(EmitC, Vectors) { check(vector_cases()); }
@@ -121,6 +123,23 @@ TEST(EmitC, PairProductsAreInstructions) {
       }
       // A word of two numbers is loaded at once.
       EXPECT_FALSE(std::regex_search(text, std::regex("ldrs?h|pkhbt|\tror"))) << name;
+    }
+  }
+}
+
+TEST(EmitC, ByteProductsAreInstructions) {
+  struct Row {
+    const char *target, *program, *instruction;
+  };
+  for (const Row& row : {Row{"cascadelake", "dot4_16", "vpdpbusd.*%zmm"},
+                         Row{"aarch64-i8mm", "dot4_4", "\\tusdot\\t"},
+                         Row{"cortex-a76", "dot4_signed_4", "\\tsdot\\t"}}) {
+    for (const Case& c : byte_product_cases()) {
+      if (c.program.name != row.program) continue;
+      for (const std::string& text : assembly_of(c, row.target)) {
+        EXPECT_TRUE(std::regex_search(text, std::regex(row.instruction))) << row.target;
+        EXPECT_FALSE(std::regex_search(text, std::regex("pmulld|\\tmul\\t"))) << row.target;
+      }
     }
   }
 }

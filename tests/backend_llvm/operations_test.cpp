@@ -202,6 +202,28 @@ TEST(Operations, PairProducts) {
   }
 }
 
+TEST(Operations, ByteProducts) {
+  for (const int32_t lanes : {1, 2, 3, 4, 6, 8, 16, 32}) {
+    for (const Op op : {Op::dot4, Op::dot4_signed}) {
+      SCOPED_TRACE(lanes);
+      Sheet sheet(Scalar::i32, lanes);
+      const Expr a = sheet.operand("a"), b = sheet.operand("b"), c = sheet.operand("c");
+      const Expr product = loop::binary(op, a, b);
+      sheet.add("product", product);
+      sheet.add("turned", loop::binary(op, b, a));
+      sheet.add("sum", c + loop::binary(op, b, c));
+      sheet.add("sums", loop::binary(op, a, c) + loop::binary(op, b, c) + product);
+      sheet.add("by_constant", loop::binary(op, a, loop::int_constant(a.type(), -65533)));
+      // All bytes 255 (or -1) and -128 where a is negative.
+      const Expr sign = loop::binary(Op::shr, a, loop::int_constant(a.type(), 31));
+      const Expr lowest = sign && loop::int_constant(a.type(), static_cast<int32_t>(0x80808080));
+      sheet.add("largest", loop::binary(op, sign, lowest) + b);
+      sheet.add("squares", loop::binary(op, lowest, lowest));
+      sheet.check();
+    }
+  }
+}
+
 TEST(Operations, BytePairs) {
   for (const int32_t lanes : {1, 2, 3, 4, 8, 16}) {
     SCOPED_TRACE(lanes);

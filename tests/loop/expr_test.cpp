@@ -38,6 +38,23 @@ TEST(Expr, WrapsIntegers) {
   EXPECT_TRUE(is_constant(binary(Op::dot2, lowest_pair, lowest_pair), INT32_MIN));
 }
 
+TEST(Expr, FoldsByteProducts) {
+  const Type words = {Scalar::i32, 4};
+  // 1, 255, 3, 0 times 2, -1, -128, 77: the bytes of the first are unsigned.
+  const Expr a = int_constant(words, 0x0003ff01), b = int_constant(words, 0x4d80ff02);
+  EXPECT_TRUE(is_constant(binary(Op::dot4, a, b), 2 - 255 - 3 * 128));
+  EXPECT_TRUE(is_constant(binary(Op::dot4, b, a), 2 - 255 + 3 * 128));
+  EXPECT_TRUE(is_constant(binary(Op::dot4_signed, a, b), 2 + 1 - 3 * 128));
+  const Expr v = var("v", words), zero = int_constant(words, 0);
+  EXPECT_TRUE(is_constant(binary(Op::dot4, v, zero), 0));
+  EXPECT_TRUE(is_constant(binary(Op::dot4, zero, v), 0));
+  EXPECT_TRUE(is_constant(binary(Op::dot4_signed, zero, v), 0));
+  EXPECT_FALSE(binary(Op::dot4, v, int_constant(words, 1))->kind == ExprKind::var);
+  for (const Scalar scalar : {Scalar::f32, Scalar::u32, Scalar::u8, Scalar::boolean}) {
+    EXPECT_THROW(binary(Op::dot4, var("a", {scalar}), var("b", {scalar})), InternalError);
+  }
+}
+
 TEST(Expr, FoldsPairProducts) {
   const Type words = {Scalar::i32, 4};
   const Expr pair = int_constant(words, (-3 << 16) | 2);

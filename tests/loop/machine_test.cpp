@@ -87,6 +87,16 @@ TEST(Machine, PairProductsAreOfHalves) {
   EXPECT_EQ(y, (std::vector<int32_t>{5, 25, 61}));
 }
 
+TEST(Machine, ByteProductsAreOfFour) {
+  EXPECT_EQ(i32("dot4(a, b)", 0x04030201, 0x01010101), 10);
+  EXPECT_EQ(i32("dot4(a, b)", -1, 0x7f7f7f7f), 4 * 255 * 127);
+  EXPECT_EQ(i32("dot4(a, b)", -1, static_cast<int32_t>(0x80808080)), -4 * 255 * 128);
+  EXPECT_EQ(i32("dot4(b, a)", -1, 0x7f7f7f7f), -4 * 127);
+  EXPECT_EQ(i32("a + dot4(a, b)", 0x000000ff, 0x000000fe), 255 - 2 * 255);
+  EXPECT_EQ(i32("dot4_signed(a, b)", -1, static_cast<int32_t>(0x80808080)), 4 * 128);
+  EXPECT_EQ(i32("dot4_signed(a, a)", static_cast<int32_t>(0x8000ff02), 0), 4 + 1 + 128 * 128);
+}
+
 TEST(Machine, BytePairsAreSignExtended) {
   const auto bytes = [](int b0, int b1, int b2, int b3) {
     return pair((b0 & 0xff) | b1 * 256, (b2 & 0xff) | b3 * 256);

@@ -1,0 +1,22 @@
+// Operations on vectors that fill no register or more than one.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backend/c/prelude.h"
+
+namespace backcast::c_backend {
+
+/// The text of an operation on operands of a type.
+using VectorOperation = std::function<std::string(Prelude& prelude, loop::Type type,
+                                                  const std::vector<std::string>& operands)>;
+
+/// A function's body: `operation` on vectors of fewer than four lanes in a register of four, on
+/// others by halves. Operands, names of parameters, and result are of `type`.
+std::string by_registers(Prelude& prelude, loop::Type type,
+                         const std::vector<std::string>& operands,
+                         const VectorOperation& operation);
+
+}  // namespace backcast::c_backend
