@@ -37,12 +37,12 @@ std::pair<double, double> range_of(ElementType element) {
 void settle(Bounds& bounds, ElementType element) {
   const auto [lowest, largest] = range_of(element);
   const double limit = is_float(element) ? largest : std::min(largest, 0x1p53);
+  const double least = is_float(element) ? -limit : std::max(lowest, -0x1p53);
   for (size_t i = 0; i < bounds.planes[Bounds::low].size(); ++i) {
     double& low = bounds.planes[Bounds::low][i];
     double& high = bounds.planes[Bounds::high][i];
     double& reach = bounds.planes[Bounds::reach][i];
-    if (low <= high && low >= std::max(lowest, -limit) && high <= limit &&
-        reach <= std::max(limit, -lowest)) {
+    if (low <= high && low >= least && high <= limit && reach <= std::max(limit, -lowest)) {
       if (low == high) bounds.planes[Bounds::varies][i] = 0;
       continue;
     }

@@ -134,6 +134,72 @@ Result cast_of_wider(Builder& b, const Node& node) {
   return b.emit(ops::cast, {inner.operands[0]}, node.attrs);
 }
 
+/// Integers of at most 16 bits are numbers of every float type that is computed in.
+bool is_exact_float(Builder& b, const Node& cast) {
+  const std::optional<ValueRange> from = range_of(b.tensor_type(cast.operands[0]).element);
+  const ElementType to = cast.type.tensor().element;
+  return from && from->reach() <= 0x1p16 && (to == ElementType::f32 || to == ElementType::f64);
+}
+
+/// What is converted to floats and, however rounded, back.
+Result cast_of_whole(Builder& b, const Node& node) {
+  const Node inner = operand(b, node, 0);
+  if (inner.op != &ops::cast || !is_exact_float(b, inner)) return std::nullopt;
+  const std::optional<ValueRange> to = range_of(node.type.tensor().element);
+  if (!to || !to->contains(*range_of(b.tensor_type(inner.operands[0]).element))) {
+    return std::nullopt;
+  }
+  return b.emit(ops::cast, {inner.operands[0]}, CastAttrs{node.type.tensor().element});
+}
+
+/// Less is moved.
+Result transpose_of_wider(Builder& b, const Node& node) {
+  const Node inner = operand(b, node, 0);
+  if (inner.op != &ops::cast) return std::nullopt;
+  const ElementType from = b.tensor_type(inner.operands[0]).element;
+  if (byte_size(from) >= byte_size(inner.type.tensor().element)) return std::nullopt;
+  const ValueId moved = b.emit(ops::transpose, {inner.operands[0]}, node.attrs);
+  return b.emit(ops::cast, {moved}, inner.attrs);
+}
+
+/// Has every window an element that is no padding?
+bool is_never_empty(const ReduceWindowAttrs& attrs) {
+  for (size_t d = 0; d < attrs.window.size(); ++d) {
+    for (const Dim& pad : {attrs.pad_low[d], attrs.pad_high[d]}) {
+      if (pad == Dim(0)) continue;
+      if (!pad.is_constant() || pad.constant() >= attrs.window[d]) return false;
+      if (attrs.dilation[d] != 1) return false;
+    }
+  }
+  return true;
+}
+
+/// The largest of integers that were converted, and scaled by one positive number: neither changes
+/// their order.
+Result maximum_of_integers(Builder& b, const Node& node) {
+  const ReduceWindowAttrs& attrs = node.attrs.as<ReduceWindowAttrs>();
+  if (attrs.kind != Reduction::max || !is_never_empty(attrs)) return std::nullopt;
+  const Node inner = operand(b, node, 0);
+  const Shape& shape = node.type.tensor().shape;
+  if (inner.op == &ops::cast && is_exact_float(b, inner)) {
+    const ValueId largest = b.emit(ops::reduce_window, {inner.operands[0]}, node.attrs);
+    return b.emit(ops::cast, {largest}, inner.attrs);
+  }
+  if (inner.op != &ops::mul) return std::nullopt;
+  const Node whole = operand(b, inner, 0), wide = operand(b, inner, 1);
+  const std::optional<double> scale = splat_of(b, inner.operands[1]);
+  if (whole.op != &ops::cast || !is_exact_float(b, whole) || wide.op != &ops::broadcast) {
+    return std::nullopt;
+  }
+  if (!scale || !(*scale > 0) || !std::isfinite(*scale) ||
+      !wide.attrs.as<BroadcastAttrs>().dims.empty()) {
+    return std::nullopt;
+  }
+  const ValueId largest = b.emit(ops::reduce_window, {inner.operands[0]}, node.attrs);
+  const ValueId by = b.emit(ops::broadcast, {wide.operands[0]}, BroadcastAttrs{shape, {}});
+  return b.emit(ops::mul, {largest, by});
+}
+
 /// Conversion to integers saturates, NaN gives 0 either way.
 Result cast_of_clamp(Builder& b, const Node& node) {
   const Node& inner = operand(b, node, 0);
@@ -246,6 +312,9 @@ const AlgebraicRule kRules[] = {
     {"cast to the same type", &ops::cast, same_cast},
     {"cast(cast(x)) by way of more values", &ops::cast, cast_of_wider},
     {"cast(clamp(x)) to no more values", &ops::cast, cast_of_clamp},
+    {"cast(cast(x)) by way of floats", &ops::cast, cast_of_whole},
+    {"transpose(wider(x)) = wider(transpose(x))", &ops::transpose, transpose_of_wider},
+    {"max(c * wide(x)) = c * wide(max(x))", &ops::reduce_window, maximum_of_integers},
     {"-(-x) = x", &ops::neg, double_negation},
     {"not(not(x)) = x", &ops::bit_not, double_negation},
     {"relu(relu(x)) = relu(x)", &ops::relu, idempotent},
