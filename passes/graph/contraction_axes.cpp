@@ -57,4 +57,30 @@ std::optional<ResultSpread> spread_over_result(const Node& contraction, size_t s
   return result;
 }
 
+std::optional<ContractedSums> contracted_sums(const Node& contraction, const Literal& weights) {
+  const std::vector<int64_t>& extents = weights.shape();
+  const std::map<int64_t, int64_t> in_result =
+      axes_in_result(contraction, 1, static_cast<int64_t>(extents.size()));
+  std::vector<int64_t> shape;
+  int64_t count = 1;
+  BroadcastAttrs spread{contraction.type.tensor().shape, {}};
+  for (const auto& [d, axis] : in_result) {
+    shape.push_back(extents[static_cast<size_t>(d)]);
+    count *= shape.back();
+    spread.dims.push_back(axis);
+  }
+  if (!std::is_sorted(spread.dims.begin(), spread.dims.end())) return std::nullopt;
+  std::vector<double> sums(static_cast<size_t>(count));
+  for (int64_t i = 0; i < weights.element_count(); ++i) {
+    int64_t rest = i, at = 0, step = 1;
+    for (size_t d = extents.size(); d-- > 0; rest /= extents[d]) {
+      if (!in_result.contains(static_cast<int64_t>(d))) continue;
+      at += step * (rest % extents[d]);
+      step *= extents[d];
+    }
+    sums[static_cast<size_t>(at)] += weights.as_double(i);
+  }
+  return ContractedSums{Literal::from_doubles(ElementType::i32, shape, sums), spread};
+}
+
 }  // namespace backcast

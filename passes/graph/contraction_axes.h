@@ -26,4 +26,13 @@ struct ResultSpread {
 std::optional<ResultSpread> spread_over_result(const Node& contraction, size_t side, int64_t rank,
                                                const Shape& small, const Ints& dims);
 
+/// The sums of a constant second operand along what is contracted, and how they lie in the result.
+struct ContractedSums {
+  Literal values;  // i32
+  BroadcastAttrs spread;
+};
+
+/// Nothing where the result has the dimensions in another order.
+std::optional<ContractedSums> contracted_sums(const Node& contraction, const Literal& weights);
+
 }  // namespace backcast

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "ir/graph/builder.h"
+#include "ir/graph/evaluator.h"
 #include "ir/ops/ops.h"
 #include "passes/graph/algebra.h"
 #include "passes/graph/contraction_axes.h"
+#include "passes/graph/contraction_border.h"
 #include "passes/graph/value_ranges.h"
 
 namespace backcast {
@@ -26,7 +29,8 @@ struct Scaled {
 class IntegerProducts {
  public:
   IntegerProducts(const Module& module, const Function& from, const TargetInfo& target)
-      : from_(from),
+      : module_(module),
+        from_(from),
         target_(target),
         ranges_(module, from),
         rewriter_(module, from),
@@ -119,16 +123,130 @@ class IntegerProducts {
     return b_.emit(ops::broadcast, {b_.emit(ops::mul, {wide, b.operands[0]})}, b.attrs);
   }
 
+  /// dot(x - z, w) of bytes x as dot(u, w) - y·sum(w), where weights are constant: u and y are x
+  /// and z as bytes of the sign that the target multiplies. Borders are of y.
+  std::optional<ValueId> product_of_bytes(const Node& node, const std::vector<ValueId>& integers) {
+    const ValueId weights = integers[1];
+    const Node& less = from_.node(integers[0]);
+    if (less.op != &ops::sub || is_multiplied(ranges_[integers[0]])) return std::nullopt;
+    const Node &wide = from_.node(less.operands[0]), &zero = from_.node(less.operands[1]);
+    if (wide.op != &ops::cast || zero.op != &ops::broadcast) return std::nullopt;
+    const Node& bytes = from_.node(wide.operands[0]);
+    const ElementType element = bytes.type.tensor().element;
+    if (byte_size(element) != 1 || from_.type(zero.operands[0]).tensor().rank() != 0 ||
+        !has_small_weights(weights)) {
+      return std::nullopt;
+    }
+    const bool keeps_sign = target_.multiplies_bytes(is_signed(element));
+    const ElementType factor = is_signed(element) == keeps_sign ? ElementType::i8 : ElementType::u8;
+    if (!target_.multiplies_bytes(is_signed(factor))) return std::nullopt;
+    const std::optional<ContractionBorder> border = border_of(node, weights, 4);
+    // A border is a copy, for which small cores have no room.
+    if (!border || (!border->is_empty() && target_.vector_bits == 0)) return std::nullopt;
+    const std::optional<ContractedSums> sums =
+        contracted_sums(node, constant_value(weights).tensor);
+    if (!sums) return std::nullopt;
+    const double shift = range_of(factor)->low - range_of(element)->low;
+    if (bytes.op == &ops::parameter && shift == 0 && border->is_empty()) return std::nullopt;
+
+    b_.set_loc(node.loc);
+    ValueId x = in_i32(rewriter_.copy_all(wide.operands[0]));
+    if (shift != 0) {
+      const BroadcastAttrs like{bytes.type.tensor().shape, {}};
+      x = b_.emit(ops::add,
+                  {x, b_.emit(ops::broadcast, {b_.scalar(ElementType::i32, shift)}, like)});
+    }
+    const ValueId offset = b_.emit(ops::add, {in_i32(rewriter_.copy_all(zero.operands[0])),
+                                              b_.scalar(ElementType::i32, shift)});
+    x = padded(x, offset, border->input);
+    x = in_i32(b_.emit(ops::cast, {x}, CastAttrs{factor}));
+    const ValueId w = padded_weights(weights, border->weights);
+    const ValueId spread = b_.emit(ops::broadcast, {b_.constant(sums->values)}, sums->spread);
+    const ValueId offsets =
+        b_.emit(ops::broadcast, {offset}, BroadcastAttrs{sums->spread.shape, {}});
+    const ValueId product_of_all = b_.emit(*node.op, {x, w}, border->rest);
+    return b_.emit(ops::sub, {product_of_all, product(offsets, spread)});
+  }
+
+  /// A convolution whose input channels, three as a rule, are made to fill words with zeros.
+  std::optional<ValueId> product_of_words(const Node& node, const std::vector<ValueId>& integers) {
+    const ValueRange range = ranges_[integers[0]];
+    ElementType stored = ElementType::i16;
+    for (const ElementType type : {ElementType::i8, ElementType::u8}) {
+      if (target_.keeps_bytes(is_signed(type)) && range_of(type)->contains(range)) stored = type;
+    }
+    if (!(byte_size(stored) == 1 && is_multiplied(range)) && !target_.pair_products) {
+      return std::nullopt;
+    }
+    if (!range_of(stored)->contains(range) || !has_small_weights(integers[1])) return std::nullopt;
+    if (node.op != &ops::conv) return std::nullopt;
+    std::optional<ContractionBorder> border =
+        border_of(node, integers[1], byte_size(stored) == 1 ? 4 : 2);
+    if (!border || border->spare == 0) return std::nullopt;
+    b_.set_loc(node.loc);
+    const ValueId whole = in_i32(rewriter_.copy_all(integers[0]));
+    const ValueId x = padded(whole, b_.scalar(ElementType::i32, 0), border->channels);
+    const ValueId small = in_i32(b_.emit(ops::cast, {x}, CastAttrs{stored}));
+    return b_.emit(ops::conv, {small, padded_weights(integers[1], border->weights)}, node.attrs);
+  }
+
+  /// Do unsigned or signed bytes of this range have an instruction for four of them?
+  bool is_multiplied(const ValueRange& range) const {
+    return (target_.multiplies_bytes(false) && range_of(ElementType::u8)->contains(range)) ||
+           (target_.multiplies_bytes(true) && range_of(ElementType::i8)->contains(range));
+  }
+
+  bool has_small_weights(ValueId weights) const {
+    return range_of(ElementType::i8)->contains(ranges_[weights]) && is_made_of_constants(weights);
+  }
+
+  std::optional<ContractionBorder> border_of(const Node& node, ValueId weights,
+                                             int64_t word) const {
+    return contraction_border(node, from_.type(node.operands[0]).tensor(),
+                              from_.type(weights).tensor(), word);
+  }
+
+  ValueId padded(ValueId x, ValueId value, const PadAttrs& attrs) {
+    return b_.emit(ops::pad, {x, value}, attrs);
+  }
+
+  ValueId padded_weights(ValueId weights, const PadAttrs& attrs) {
+    const Literal all = constant_value(weights).tensor;
+    std::vector<double> values;
+    for (int64_t i = 0; i < all.element_count(); ++i) values.push_back(all.as_double(i));
+    const ValueId small = b_.constant(Literal::from_doubles(ElementType::i8, all.shape(), values));
+    return in_i32(padded(small, b_.scalar(ElementType::i8, 0), attrs));
+  }
+
+  /// Of what is made of constants.
+  Value constant_value(ValueId id) const {
+    const Node& node = from_.node(id);
+    std::vector<Value> operands;
+    for (const ValueId operand : node.operands) operands.push_back(constant_value(operand));
+    return evaluate_node(module_, node, operands);
+  }
+
+  bool is_made_of_constants(ValueId id) const {
+    const Node& node = from_.node(id);
+    if (node.op == &ops::constant) return true;
+    return !node.operands.empty() &&
+           std::all_of(node.operands.begin(), node.operands.end(),
+                       [&](ValueId operand) { return is_made_of_constants(operand); });
+  }
+
+  ValueId in_i32(ValueId id) {
+    if (b_.tensor_type(id).element == ElementType::i32) return id;
+    return b_.emit(ops::cast, {id}, CastAttrs{ElementType::i32});
+  }
+
   /// The contraction of integers in i32.
   ValueId product_of_narrow(const Node& node, const std::vector<ValueId>& integers) {
+    if (const std::optional<ValueId> product = product_of_bytes(node, integers)) return *product;
+    if (const std::optional<ValueId> product = product_of_words(node, integers)) return *product;
     std::vector<ValueId> operands;
     for (ValueId id : integers) operands.push_back(narrow(id));
     b_.set_loc(node.loc);
-    for (ValueId& operand : operands) {
-      if (b_.tensor_type(operand).element != ElementType::i32) {
-        operand = b_.emit(ops::cast, {operand}, CastAttrs{ElementType::i32});
-      }
-    }
+    for (ValueId& operand : operands) operand = in_i32(operand);
     return b_.emit(*node.op, operands, node.attrs);
   }
 
@@ -139,7 +257,7 @@ class IntegerProducts {
     if (node.type.tensor().element != ElementType::i32 || is_narrow(node)) return whole;
     const ValueRange range = ranges_[id];
     for (ElementType type : {ElementType::u8, ElementType::i8, ElementType::i16}) {
-      if (byte_size(type) == 1 && target_.pair_products) continue;
+      if (byte_size(type) == 1 && !target_.keeps_bytes(is_signed(type))) continue;
       if (!range_of(type)->contains(range)) continue;
       b_.set_loc(node.loc);
       const ValueId stored = b_.emit(ops::cast, {whole}, CastAttrs{type});
@@ -156,6 +274,7 @@ class IntegerProducts {
     return node.op == &ops::cast && byte_size(from_.type(node.operands[0]).tensor().element) <= 2;
   }
 
+  const Module& module_;
   const Function& from_;
   const TargetInfo& target_;
   ValueRanges ranges_;

@@ -24,8 +24,9 @@ struct Rounded {
 
 class Requantisation {
  public:
-  Requantisation(const Module& module, const Function& from)
+  Requantisation(const Module& module, const Function& from, const TargetInfo& target)
       : from_(from),
+        target_(target),
         uses_(use_counts(from)),
         ranges_(module, from),
         rewriter_(module, from),
@@ -108,14 +109,19 @@ class Requantisation {
     const CastAttrs nearest{ElementType::i32, Rounding::nearest_even,
                             std::exp2(std::ceil(std::log2(std::max(within, 1.0))))};
     const ValueId integer = b_.emit(ops::cast, {*value}, nearest);
-    return in_16_bits(clip_first ? integer : clipped(integer, rounded.low, rounded.high), rounded);
+    return stored(clip_first ? integer : clipped(integer, rounded.low, rounded.high), rounded);
   }
 
-  /// What is stored, if it is: 16 bits, which readers convert.
-  ValueId in_16_bits(ValueId integer, const Rounded& rounded) {
-    if (rounded.low < -0x1p15 || rounded.high >= 0x1p15) return integer;
-    const ValueId stored = b_.emit(ops::cast, {integer}, CastAttrs{ElementType::i16});
-    return b_.emit(ops::cast, {stored}, CastAttrs{ElementType::i32});
+  /// By way of what is stored, if it is; readers convert.
+  ValueId stored(ValueId integer, const Rounded& rounded) {
+    const ValueRange range{rounded.low, rounded.high};
+    for (const ElementType type : {ElementType::u8, ElementType::i8, ElementType::i16}) {
+      if (byte_size(type) == 1 && !target_.keeps_bytes(is_signed(type))) continue;
+      if (!range_of(type)->contains(range)) continue;
+      const ValueId narrow = b_.emit(ops::cast, {integer}, CastAttrs{type});
+      return b_.emit(ops::cast, {narrow}, CastAttrs{ElementType::i32});
+    }
+    return integer;
   }
 
   ValueId operand_of(ValueId id) const { return from_.node(id).operands[0]; }
@@ -136,8 +142,8 @@ class Requantisation {
     return b_.emit(ops::add, {integer, b_.emit(ops::broadcast, {offset}, wide)});
   }
 
-  /// cast_i32(q) - z where q was rounded around the same z.
-  std::optional<ValueId> less_zero_point(const Node& node) const {
+  /// cast_i32(q) - z where q was rounded, around the same z as a rule.
+  std::optional<ValueId> less_zero_point(const Node& node) {
     const Node* wide = &node;
     double zero = 0;
     if (node.op == &ops::add || node.op == &ops::sub) {
@@ -150,8 +156,11 @@ class Requantisation {
       return std::nullopt;
     }
     const auto found = nearest_.find(wide->operands[0].index);
-    if (found == nearest_.end() || found->second.second != zero) return std::nullopt;
-    return found->second.first;
+    if (found == nearest_.end()) return std::nullopt;
+    const auto& [nearest, around] = found->second;
+    if (around != zero && wide == &node) return std::nullopt;
+    b_.set_loc(node.loc);
+    return shifted(nearest, around - zero);
   }
 
   // ---- divisions -------------------------------------------------------------------------------
@@ -212,6 +221,7 @@ class Requantisation {
   }
 
   const Function& from_;
+  const TargetInfo& target_;
   std::vector<int> uses_;
   ValueRanges ranges_;
   Rewriter rewriter_;
@@ -226,10 +236,10 @@ bool rounds(const Function& function) {
 
 }  // namespace
 
-Module requantise(const Module& module) {
+Module requantise(const Module& module, const TargetInfo& target) {
   Module result = module;
   for (auto& [name, function] : result.functions) {
-    if (rounds(function)) function = Requantisation(module, function).run();
+    if (rounds(function)) function = Requantisation(module, function, target).run();
   }
   return result;
 }

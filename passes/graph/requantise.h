@@ -8,9 +8,10 @@
 #pragma once
 
 #include "ir/graph/module.h"
+#include "ir/target/target_info.h"
 
 namespace backcast {
 
-Module requantise(const Module& module);
+Module requantise(const Module& module, const TargetInfo& target);
 
 }  // namespace backcast

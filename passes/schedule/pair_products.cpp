@@ -28,29 +28,38 @@ using loop::Program;
 using loop::Scalar;
 using loop::Step;
 
-/// A factor of the products: what is read, the dimension that the sum runs along, and how many
-/// elements lie in a word.
+/// Where neighbours lie in a word: in halves; as bytes whose even ones are the first pair and whose
+/// odd ones the second, beside two words of halves; as bytes in their order.
+enum class Places { halves, pairs_of_bytes, bytes };
+
+int64_t per_word(Places places) { return places == Places::halves ? 2 : 4; }
+
+/// A factor of the products: what is read, the dimension that the sum runs along, and how elements
+/// lie in words along it.
 struct Factor {
   Expr read;
   size_t dimension = 0;
-  int64_t per_word = 2;
+  Places places = Places::halves;
+  bool is_signed = true;
+  bool constant = false;
 };
 
-/// A constant as words of two or four neighbours along a dimension. Of four, even_bytes is the
-/// first pair and odd_bytes the second.
-Literal as_words(const Literal& value, size_t dimension, int64_t per_word) {
-  static constexpr int kPlaces[] = {0, 16, 8, 24};  // bits
-  const uint32_t mask = per_word == 4 ? 0xff : 0xffff;
+/// A constant as words of neighbours along a dimension.
+Literal as_words(const Literal& value, size_t dimension, Places places) {
+  static constexpr int kBits[][4] = {{0, 16, 0, 0}, {0, 16, 8, 24}, {0, 8, 16, 24}};
+  const int* const bits = kBits[static_cast<size_t>(places)];
+  const int64_t count = per_word(places);
+  const uint32_t mask = count == 4 ? 0xff : 0xffff;
   std::vector<int64_t> shape = value.shape();
   int64_t inner = 1;
   for (size_t d = dimension + 1; d < shape.size(); ++d) inner *= shape[d];
-  shape[dimension] /= per_word;
-  std::vector<uint32_t> words(static_cast<size_t>(value.element_count() / per_word));
+  shape[dimension] /= count;
+  std::vector<uint32_t> words(static_cast<size_t>(value.element_count() / count));
   for (size_t w = 0; w < words.size(); ++w) {
     const int64_t row = static_cast<int64_t>(w) / inner, column = static_cast<int64_t>(w) % inner;
-    for (int64_t i = 0; i < per_word; ++i) {
-      const int64_t element = value.as_int((per_word * row + i) * inner + column);
-      words[w] |= (static_cast<uint32_t>(element) & mask) << kPlaces[i];
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t element = value.as_int((count * row + i) * inner + column);
+      words[w] |= (static_cast<uint32_t>(element) & mask) << bits[i];
     }
   }
   std::vector<std::byte> bytes(words.size() * sizeof(uint32_t));
@@ -71,7 +80,13 @@ bool fits(const Literal& value, Scalar narrow) {
 class Pairing {
  public:
   Pairing(const Program& program, const TargetInfo& target)
-      : keeps_bytes_(target.vector_bits == 0), result_(program) {}
+      : target_(target),
+        takes_apart_(target.pair_products && target.vector_bits == 0),
+        result_(program) {
+    forms_.push_back(Places::bytes);
+    if (takes_apart_) forms_.push_back(Places::pairs_of_bytes);
+    if (target.pair_products) forms_.push_back(Places::halves);
+  }
 
   Program run() {
     calls_ = loop::count_calls(result_);
@@ -96,22 +111,24 @@ class Pairing {
     if (guarded) product = product->args[1];
     if (product->kind != ExprKind::binary || product->op != Op::mul) return;
     const Expr guard = guarded ? sum.value->args[0] : Expr();
-    for (const int64_t at_once : {4, 2}) {
+    for (const Places form : forms_) {
+      const int64_t at_once = per_word(form);
       for (const Axis& axis : found->reduce_axes) {
         const std::optional<int64_t> extent = static_extent(axis);
         if (!extent || *extent % at_once != 0 || (guarded && mentions(guard, axis.name))) continue;
-        const std::optional<Factor> a = factor(step, *found, product->args[0], axis.name, at_once);
-        const std::optional<Factor> b = factor(step, *found, product->args[1], axis.name, at_once);
+        const std::optional<Factor> a = factor(step, *found, product->args[0], axis.name, form);
+        const std::optional<Factor> b = factor(step, *found, product->args[1], axis.name, form);
         if (!a || !b || a->read->name == b->read->name) continue;
-        if (std::max(a->per_word, b->per_word) != at_once) continue;
+        if (form == Places::bytes ? a->constant == b->constant
+                                  : a->places != form && b->places != form) {
+          continue;
+        }
         Definition definition = *found;
         for (Axis& reduced : definition.reduce_axes) {
           if (reduced.name == axis.name) reduced.extent = Expr(*extent / at_once);
         }
-        const std::vector<Expr> left = pairs_of(step, *a, at_once);
-        const std::vector<Expr> right = pairs_of(step, *b, at_once);
-        Expr products = loop::binary(Op::dot2, left[0], right[0]);
-        if (at_once == 4) products = products + loop::binary(Op::dot2, left[1], right[1]);
+        const Expr products =
+            a->constant ? products_of(step, *b, *a, form) : products_of(step, *a, *b, form);
         Expr& value = definition.accumulators[0].value;
         value = guarded ? loop::if_then_else(guard, products, value->args[2]) : products;
         kernel.body = loop::define(std::move(definition));
@@ -120,10 +137,10 @@ class Pairing {
     }
   }
 
-  /// A factor that can be read as pairs along the axis: a small constant, or 16-bit integers that
-  /// lie one behind another. A constant of bytes is read by fours, if so many are taken `at_once`.
+  /// A factor that can be read in words along the axis: a small constant, or integers that lie one
+  /// behind another. Of products of bytes, the constant is signed and the other is not.
   std::optional<Factor> factor(const Step& step, const Definition& definition, const Expr& value,
-                               const std::string& axis, int64_t at_once) const {
+                               const std::string& axis, Places form) const {
     const Expr& read = value->kind == ExprKind::cast ? value->args[0] : value;
     if (read->kind != ExprKind::access || read->args.empty()) return std::nullopt;
     int64_t reads = 0;
@@ -139,27 +156,43 @@ class Pairing {
     const Kernel& kernel = result_.kernels.at(step.kernel);
     const Buffer& buffer = result_.buffer(loop::buffer_of(kernel, step, read->name));
     const Dim& length = buffer.shape[*dimension];
-    if (!length.is_constant() || length.constant() % at_once != 0) return std::nullopt;
+    if (!length.is_constant() || length.constant() % per_word(form) != 0) return std::nullopt;
     if (!loop::passes_constant(result_, kernel, step, read->name)) {
-      const bool in_words = *dimension + 1 == read->args.size() && lies_in_words(buffer);
-      return in_words ? std::optional(Factor{read, *dimension}) : std::nullopt;
+      const Places places = form == Places::bytes ? form : Places::halves;
+      const bool with_sign = is_signed(buffer.element);
+      if (*dimension + 1 != read->args.size() || !lies_in_words(buffer, places)) return {};
+      if (form == Places::bytes && !target_.multiplies_bytes(with_sign)) return {};
+      return Factor{read, *dimension, places, with_sign};
     }
-    if (!fits(buffer.value, Scalar::i16)) return std::nullopt;
-    const bool by_fours = at_once == 4 && keeps_bytes_ && fits(buffer.value, Scalar::i8);
-    return Factor{read, *dimension, by_fours ? 4 : 2};
+    if (fits(buffer.value, Scalar::i8)) return Factor{read, *dimension, form, true, true};
+    if (form == Places::bytes || !fits(buffer.value, Scalar::i16)) return std::nullopt;
+    return Factor{read, *dimension, Places::halves, true, true};
   }
 
   /// In the arena, at a place that words may have.
-  bool lies_in_words(const Buffer& buffer) const {
-    if (buffer.element != ElementType::i16 || buffer.kind != BufferClass::arena) return false;
+  bool lies_in_words(const Buffer& buffer, Places places) const {
+    const int64_t count = per_word(places);
+    if (!is_integer(buffer.element) || buffer.element == ElementType::u16) return false;
+    if (byte_size(buffer.element) * count != 4 || buffer.kind != BufferClass::arena) return false;
     for (const Buffer* at = &buffer; at->view_of >= 0; at = &result_.buffer(at->view_of)) {
-      if (!(Dim::floor_div(at->view_offset, 2) * Dim(2) == at->view_offset)) return false;
+      if (!(Dim::floor_div(at->view_offset, count) * Dim(count) == at->view_offset)) return false;
     }
     return true;
   }
 
-  /// What is read `at_once`, as pairs.
-  std::vector<Expr> pairs_of(Step& step, const Factor& factor, int64_t at_once) {
+  /// The products of a word's elements, `b` being the constant if one of them is.
+  Expr products_of(Step& step, const Factor& a, const Factor& b, Places form) {
+    const std::vector<Expr> left = words_of(step, a, form), right = words_of(step, b, form);
+    if (left.size() == 1 && form == Places::bytes) {
+      return loop::binary(a.is_signed ? Op::dot4_signed : Op::dot4, left[0], right[0]);
+    }
+    Expr sum = loop::binary(Op::dot2, left[0], right[0]);
+    for (size_t i = 1; i < left.size(); ++i) sum = sum + loop::binary(Op::dot2, left[i], right[i]);
+    return sum;
+  }
+
+  /// What is read at once: a word of bytes where dot4 takes it, or one pair or two.
+  std::vector<Expr> words_of(Step& step, const Factor& factor, Places form) {
     hand_over_words(step, factor);
     const auto word = [&](const Expr& index) {
       std::vector<Expr> indices = factor.read->args;
@@ -167,10 +200,15 @@ class Pairing {
       return loop::access(factor.read->name, Scalar::i32, indices);
     };
     const Expr at = factor.read->args[factor.dimension];
-    if (factor.per_word == 4) {
-      return {loop::unary(Op::even_bytes, word(at)), loop::unary(Op::odd_bytes, word(at))};
+    if (per_word(factor.places) == 4 && (form != Places::bytes || takes_apart_)) {
+      if (factor.is_signed) {
+        return {loop::unary(Op::even_bytes, word(at)), loop::unary(Op::odd_bytes, word(at))};
+      }
+      const Expr mask = loop::int_constant({Scalar::i32}, 0x00ff00ff);
+      const Expr odd = loop::binary(Op::shr, word(at), loop::int_constant({Scalar::i32}, 8));
+      return {loop::binary(Op::bit_and, word(at), mask), loop::binary(Op::bit_and, odd, mask)};
     }
-    if (at_once == 4) return {word(at * 2), word(at * 2 + 1)};
+    if (per_word(factor.places) < per_word(form)) return {word(at * 2), word(at * 2 + 1)};
     return {word(at)};
   }
 
@@ -185,9 +223,9 @@ class Pairing {
       Buffer words = result_.buffer(id);
       words.element = ElementType::i32;
       words.shape[factor.dimension] =
-          Dim::floor_div(words.shape[factor.dimension], factor.per_word);
+          Dim::floor_div(words.shape[factor.dimension], per_word(factor.places));
       if (words.kind == BufferClass::constant) {
-        words.value = as_words(words.value, factor.dimension, factor.per_word);
+        words.value = as_words(words.value, factor.dimension, factor.places);
         words.alignment = 0;
       } else {
         Buffer& whole = result_.buffers[static_cast<size_t>(result_.owner(id))];
@@ -197,12 +235,14 @@ class Pairing {
       }
       param.element = Scalar::i32;
       param.shape = words.shape;
-      const std::string wish = words.name + (factor.per_word == 4 ? "_bytes" : "_pairs");
+      const std::string wish = words.name + (per_word(factor.places) == 4 ? "_bytes" : "_pairs");
       step.buffers[i] = loop::add_buffer(result_, wish, std::move(words));
     }
   }
 
-  const bool keeps_bytes_;
+  const TargetInfo& target_;
+  const bool takes_apart_;     // words of bytes, by instructions of their own
+  std::vector<Places> forms_;  // the best first
   Program result_;
   std::map<std::string, int64_t> calls_;
 };
@@ -210,7 +250,8 @@ class Pairing {
 }  // namespace
 
 Program pair_products(const Program& program, const TargetInfo& target) {
-  return target.pair_products ? Pairing(program, target).run() : program;
+  const bool any = target.pair_products || target.byte_products || target.signed_byte_products;
+  return any ? Pairing(program, target).run() : program;
 }
 
 }  // namespace backcast

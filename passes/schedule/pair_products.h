@@ -1,8 +1,9 @@
-// Sums of products of 16-bit integers go by pairs, where the target multiplies two and adds them up
-// in one instruction (pmaddwd, smlad): operands are seen as words of two neighbours.
+// Sums of products of small integers go by words: of two 16-bit integers where the target
+// multiplies two and adds them up in one instruction (pmaddwd, smlad), of four bytes where it
+// multiplies those (vpdpbusd, usdot, sdot). Operands are seen as words of neighbours.
 //   Requires: definitions, before scheduling.
-//   Ensures: the same values. Constants lie in pairs along the sum, bytes in fours where there are
-//   no vectors; a tensor keeps its place, and kernels read it through a view of words.
+//   Ensures: the same values. Constants lie in words along the sum, of four bytes where there are
+//   no vectors, too; a tensor keeps its place, and kernels read it through a view of words.
 #pragma once
 
 #include "ir/loop/program.h"

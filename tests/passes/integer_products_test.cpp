@@ -143,7 +143,8 @@ TEST_P(IntegerProducts, OfTheEvaluatorOnAnyTarget) {
   QuantisedNetwork network(static_cast<unsigned>(GetParam()));
   const Module module = parse_module(network.text());
   const std::vector<Literal> inputs = network.inputs();
-  for (const char* target : {"x86-64-v3", "x86-64-v4", "aarch64", "cortex-m4", "cortex-m0"}) {
+  for (const char* target :
+       {"x86-64-v3", "cascadelake", "aarch64-i8mm", "cortex-a76", "cortex-m4", "cortex-m0"}) {
     expect_exact_on(target, module, inputs);
   }
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 
 #include "ir/graph/evaluator.h"
@@ -20,10 +21,12 @@ class RandomProduct {
   explicit RandomProduct(unsigned seed) : random_(seed) {
     channels_ = one_of({2, 3, 4, 6, 8, 12, 16, 20});
     small_ = one_of({0, 1, 1}) == 1;
+    type_ = std::vector<std::string>{"i16", "u8", "i8"}[random_() % 3];
   }
 
-  bool has_pairs() const { return channels_ % 2 == 0; }
-  bool has_bytes() const { return small_ && channels_ % 4 == 0; }
+  int64_t channels() const { return channels_; }
+  bool has_small_weights() const { return small_; }
+  const std::string& type() const { return type_; }
 
   Module module() {
     // Every position is read several times, or `add` would be computed where it is read.
@@ -36,7 +39,7 @@ class RandomProduct {
     const int64_t count = features * channels_ * kernel * kernel;
     shape_ = {1, height, width, channels_};
     return parse_module(fmt::format(
-        R"(func @main(%x: i16[{0}]) -> {1} {{
+        R"(func @main(%x: {9}[{0}]) -> {1} {{
   %d = add %x, %x
   %a = cast %d {{to=i32}}
   %w = constant {{value={2}[{3},{4},{5},{5}] [{6}]}}
@@ -46,14 +49,20 @@ class RandomProduct {
 }}
 )",
         fmt::join(shape_, ","), result, small_ ? "i8" : "i16", features, channels_, kernel,
-        weights(count), stride, pad));
+        weights(count), stride, pad, type_));
   }
 
   Literal input() {
     std::vector<double> values;
     const int64_t count = shape_[1] * shape_[2] * shape_[3];
-    for (int64_t i = 0; i < count; ++i) values.push_back(number(16383));
-    return Literal::from_doubles(ElementType::i16, shape_, values);
+    // Twice a value fits in its type.
+    const bool bytes = type_ != "i16", positive = type_ == "u8";
+    for (int64_t i = 0; i < count; ++i) {
+      const int value = number(bytes ? 63 : 16383);
+      values.push_back(positive ? value + 64 : value);
+    }
+    return Literal::from_doubles(
+        bytes ? positive ? ElementType::u8 : ElementType::i8 : ElementType::i16, shape_, values);
   }
 
  private:
@@ -70,15 +79,38 @@ class RandomProduct {
   std::mt19937 random_;
   int64_t channels_ = 0;
   bool small_ = false;
+  std::string type_;
   std::vector<int64_t> shape_;
 };
 
 class PairProducts : public testing::TestWithParam<const char*> {};
 
+/// What a program for the target multiplies with: "dot4", "dot4_signed", "bytes" (taken apart),
+/// "dot2" or nothing.
+std::string expected_form(const RandomProduct& product, const TargetInfo& target) {
+  const bool small = product.has_small_weights();
+  std::string type = product.type();
+  int64_t channels = product.channels();
+  // Channels that fill no words are padded with zeros, and stored anew.
+  const bool bytes = type != "i16" && target.keeps_bytes(type == "i8");
+  const int64_t word = bytes ? 4 : 2;
+  const bool gains = target.pair_products || (bytes && target.multiplies_bytes(type == "i8"));
+  if (gains && small && channels >= 3 && channels % word != 0) {
+    channels += word - channels % word;
+    if (!bytes) type = "i16";
+  }
+  const bool by_four = small && channels % 4 == 0, scalar = target.vector_bits == 0;
+  if (!scalar && by_four && type == "u8" && target.byte_products) return "dot4";
+  if (!scalar && by_four && type == "i8" && target.signed_byte_products) return "dot4_signed";
+  if (!target.pair_products) return "";
+  if (scalar && by_four) return "bytes";
+  return type == "i16" && channels % 2 == 0 ? "dot2" : "";
+}
+
 TEST_P(PairProducts, AreTheEvaluators) {
   const TargetInfo& target = *find_target(GetParam());
-  int64_t with_bytes = 0;
-  for (unsigned seed = 0; seed < 120; ++seed) {
+  std::map<std::string, int> seen;
+  for (unsigned seed = 0; seed < 240; ++seed) {
     SCOPED_TRACE(seed);
     RandomProduct product(seed);
     const Module module = product.module();
@@ -86,17 +118,25 @@ TEST_P(PairProducts, AreTheEvaluators) {
     const Value expected = evaluate(module, module.function("main"), std::vector<Value>{input});
     const loop::Program program = run_pipeline(module, target, {}).program;
     const std::string text = loop::print(program);
-    const bool bytes = product.has_bytes() && target.vector_bits == 0;
-    EXPECT_EQ(text.find("dot2") != std::string::npos, product.has_pairs());
-    EXPECT_EQ(text.find("even_bytes") != std::string::npos, bytes);
+    const auto has = [&](const char* op) { return text.find(op) != std::string::npos; };
+    const std::string form = has("dot4_signed")  ? "dot4_signed"
+                             : has("dot4")       ? "dot4"
+                             : has("even_bytes") ? "bytes"
+                             : has("dot2")       ? "dot2"
+                                                 : "";
+    EXPECT_EQ(form, expected_form(product, target)) << product.type() << text;
     EXPECT_EQ(loop::interpret(program, "run", {input}).at(0), expected.tensor);
-    with_bytes += bytes;
+    ++seen[form];
   }
-  EXPECT_EQ(with_bytes > 20, target.vector_bits == 0);
+  EXPECT_EQ(seen["dot4"] > 20, target.byte_products);
+  EXPECT_EQ(seen["dot4_signed"] > 20, target.signed_byte_products);
+  EXPECT_EQ(seen["bytes"] > 40, target.vector_bits == 0 && target.pair_products);
+  EXPECT_EQ(seen["dot2"] > 10, target.pair_products);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, PairProducts,
-                         testing::Values("cortex-m4", "cortex-m55", "x86-64-v3"),
+                         testing::Values("cortex-m4", "cortex-m55", "x86-64-v3", "cascadelake",
+                                         "aarch64-i8mm", "cortex-a76"),
                          [](const testing::TestParamInfo<const char*>& info) {
                            std::string name = info.param;
                            for (char& c : name) c = c == '-' ? '_' : c;
