@@ -98,18 +98,36 @@ std::string lanewise_body(Prelude& prelude, Op op, Type type) {
       prelude.type(type), type.lanes, element.text);
 }
 
+/// gcc's builtin for the smaller or larger of two registers of i32, and the macro that says whether
+/// there is one; empty where there is none.
+std::pair<std::string, const char*> integer_min_max(const Prelude& prelude, Op op, Type type) {
+  const TargetInfo& target = prelude.target();
+  const int bits = 32 * type.lanes;
+  if (target.architecture != Architecture::x86_64 || target.vector_bits < 256 ||
+      type.scalar != Scalar::i32 || !type.is_vector() || bits < 128 || bits > target.vector_bits) {
+    return {};
+  }
+  const bool widest = bits == 512;
+  return {fmt::format("__builtin_ia32_p{}sd{}{}(a, b{})", loop::name_of(op), bits,
+                      widest ? "_mask" : "", widest ? ", a, 0xffff" : ""),
+          widest ? "__AVX512F__" : "__AVX2__"};
+}
+
 Text min_max_text(Prelude& prelude, Op op, Type type, const Text& a, const Text& b) {
   return binary_helper(prelude, op, type, a, b, [&]() -> std::string {
     const Op comparison = op == Op::min ? Op::lt : Op::gt;
     const Text test = binary_text(prelude, comparison, type, {"a"}, {"b"});
     const std::string chosen = select_text(prelude, type, test, {"a"}, {"b"}).text;
-    const std::string instruction =
-        x86_instruction(prelude, loop::name_of(op), type, "a, b", "a, ");
+    auto [instruction, macro] = integer_min_max(prelude, op, type);
+    const std::string condition = instruction.empty() ? "" : fmt::format(" && defined({})", macro);
+    if (instruction.empty()) {
+      instruction = x86_instruction(prelude, loop::name_of(op), type, "a, b", "a, ");
+    }
     if (instruction.empty()) return fmt::format("  return {};\n", chosen);
     return fmt::format(
-        "#if defined(__GNUC__) && !defined(__clang__)\n  return {};\n#else\n"
+        "#if defined(__GNUC__) && !defined(__clang__){}\n  return {};\n#else\n"
         "  return {};\n#endif\n",
-        instruction, chosen);
+        condition, instruction, chosen);
   });
 }
 

@@ -144,6 +144,17 @@ TEST(EmitC, ByteProductsAreInstructions) {
   }
 }
 
+/// A comparison and a selection otherwise: gcc does not see what they are.
+TEST(EmitC, ExtremesOfIntegersAreInstructions) {
+  for (const Case& c : arithmetic_cases()) {
+    if (c.program.name != "arith_i32_8") continue;
+    for (const std::string& text : assembly_of(c, "x86-64-v3")) {
+      EXPECT_TRUE(std::regex_search(text, std::regex("vpmaxsd.*%ymm")));
+      EXPECT_TRUE(std::regex_search(text, std::regex("vpminsd.*%ymm")));
+    }
+  }
+}
+
 /// Whole vectors must not hang on gcc's vectoriser, which -O1 leaves out and -O3 lets go too far.
 TEST(EmitC, GccTakesInstructionsOfWholeVectors) {
   if (!is_installed("gcc")) GTEST_SKIP() << "no gcc";
