@@ -81,6 +81,11 @@ void Chooser::collect() {
   }
   for (const loop::Accumulator& acc : definition_.accumulators) {
     collect_types(acc.value);
+    loop::visit(acc.value, [&](const Expr& n) {
+      const bool product = n->kind == ExprKind::binary && n.type().scalar == Scalar::i32 &&
+                           (n->op == loop::Op::dot2 || n->op == loop::Op::mul);
+      added_products_ += product && target_.pair_products;
+    });
     general_ = general_ || acc.combine == loop::Combine::general;
   }
   scalar_ = scalars_.empty() ? Scalar::f32 : *scalars_.begin();
@@ -89,7 +94,6 @@ void Chooser::collect() {
 
 void Chooser::collect_types(const Expr& e) {
   loop::visit(e, [&](const Expr& n) {
-    pair_products_ += n->kind == ExprKind::binary && n->op == loop::Op::dot2;
     if (n.type().scalar != Scalar::boolean && n.type().scalar != Scalar::index) {
       scalars_.insert(n.type().scalar);
     }

@@ -36,12 +36,12 @@ int Chooser::registers() const {
   if (lanes_ > 1) return target_.vector_registers;
   if (loop::is_float(scalar_) && target_.vector_bits > 0) return target_.vector_registers;
   if (loop::is_float(scalar_) && target_.float_registers > 0) return target_.float_registers;
-  if (adds_pairs()) return target_.integer_registers - 3;  // two addresses and a counter
-  return std::max(target_.integer_registers - 6, 4);       // addresses and counters take the others
+  if (adds_products()) return target_.integer_registers - 3;  // two addresses and a counter
+  return std::max(target_.integer_registers - 6, 4);  // addresses and counters take the others
 }
 
-/// Scalars that take products of pairs in, an instruction each.
-bool Chooser::adds_pairs() const { return target_.vector_bits == 0 && pair_products_ > 0; }
+/// Scalars that take products of integers in, an instruction each (mla, smlad).
+bool Chooser::adds_products() const { return target_.vector_bits == 0 && added_products_ > 0; }
 
 /// Scalars in order whose fused multiply-add is slower than a multiplication and an addition.
 bool Chooser::multiplies_separately() const {
@@ -71,7 +71,7 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
   for (const Access& a : accesses_) {
     if (!a.in_reduction) continue;
     // The other bytes of a word that has been loaded.
-    const bool again = adds_pairs() && std::any_of(accesses_.data(), &a, [&](const Access& b) {
+    const bool again = adds_products() && std::any_of(accesses_.data(), &a, [&](const Access& b) {
                          return reads_again(a, b);
                        });
     bool with_tile = !schedule_.tile_axis.empty() && mentions(a.flat, schedule_.tile_axis);
@@ -86,7 +86,7 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     // A scalar that one row alone uses needs a register for an instruction only.
     // What one element alone of the jammed axes reads goes straight into its sum.
     const bool alone = schedule_.jam > 1 && jam == schedule_.jam && tile == 1;
-    const bool at_once = multiplies_separately() || adds_pairs();
+    const bool at_once = multiplies_separately() || adds_products();
     bool kept = with_vector && !with_tile && !alone && (tile > 1 || !at_once);
     // One row beside a math function: its columns are read once and need no registers.
     const bool one_row = schedule_.tile_axis.empty() || extent(schedule_.tile_axis) == 1;
@@ -94,14 +94,14 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     held += kept ? vectors * jam * window_taps_ : loads_apart() ? 2 : 1;
     if (with_vector && with_tile && window_taps_ == 1 && overlaps_windows()) held += tile * vectors;
   }
-  bool fused = adds_pairs() || (target_.has_fma && target_.prefers_fma);
+  bool fused = adds_products() || (target_.has_fma && target_.prefers_fma);
   int64_t products = multiplies_separately() ? kWaitingProducts : 1;
   // A row alone makes pairs of bytes right before it adds their product.
-  if (fused && !(adds_pairs() && tile == 1)) products = 0;
+  if (fused && !(adds_products() && tile == 1)) products = 0;
   if (accumulators + held + products > registers()) return 1e30;
   double arithmetic = static_cast<double>(accumulators) * (fused ? 1 : 2);
-  if (adds_pairs()) {
-    arithmetic = static_cast<double>(accumulators * pair_products_ + 2 * halves);
+  if (adds_products()) {
+    arithmetic = static_cast<double>(accumulators * added_products_ + 2 * halves);
   }
   if (target_.vector_bits == 0) {
     // In order, one instruction at a time; three more for the loop.

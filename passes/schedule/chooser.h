@@ -94,7 +94,7 @@ class Chooser {
 
   // Sizes
   int registers() const;
-  bool adds_pairs() const;
+  bool adds_products() const;
   bool multiplies_separately() const;
   bool overlaps_windows() const;
   bool loads_apart() const;
@@ -137,8 +137,8 @@ class Chooser {
   int32_t lanes_ = 1;
   bool general_ = false;
   bool is_reduction_ = false;
-  double math_calls_ = 0;      // of every result, when lanes are chosen
-  int64_t pair_products_ = 0;  // in a step of the sum
+  double math_calls_ = 0;       // of every result, when lanes are chosen
+  int64_t added_products_ = 0;  // in a step of the sum
   VectorMode mode_ = VectorMode::direct;
   NestSchedule schedule_;
   // Of the window along the tile whose taps are unrolled innermost: their number, and how many of
