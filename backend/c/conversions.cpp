@@ -39,9 +39,43 @@ Scalar next_scalar(const Prelude& prelude, Scalar from, Scalar to) {
   return width < 32 ? signed_of(2 * width) : to;
 }
 
+/// gcc's builtin for 16 lanes between bytes and words at once, applied to `a`; empty for others.
+std::string at_once(const Prelude& prelude, Scalar from, Type to) {
+  const TargetInfo& target = prelude.target();
+  const auto is_byte = [](Scalar s) { return s == Scalar::u8 || s == Scalar::i8; };
+  if (target.architecture != Architecture::x86_64 || target.vector_bits < 512 || to.lanes != 16) {
+    return {};
+  }
+  constexpr std::string_view kBytes = "__attribute__((vector_size(16))) char";
+  if (is_byte(from) && to.scalar == Scalar::i32) {
+    return fmt::format("__builtin_ia32_pmov{}xbd512_mask(({})a, (i32x16){{0}}, 0xffff)",
+                       from == Scalar::u8 ? "z" : "s", kBytes);
+  }
+  if (from == Scalar::i32 && is_byte(to.scalar)) {
+    return fmt::format("({})__builtin_ia32_pmovdb512_mask(a, ({}){{0}}, 0xffff)",
+                       to.scalar == Scalar::u8 ? "u8x16" : "i8x16", kBytes);
+  }
+  return {};
+}
+
 }  // namespace
 
 Text convert_lanes(Prelude& prelude, Scalar from, Type to, const Text& a) {
+  const std::string direct = at_once(prelude, from, to);
+  if (!direct.empty()) {
+    const Type type = {from, to.lanes};
+    const std::string name = fmt::format("convert_{}_{}", prelude.tag(to), prelude.tag(type));
+    prelude.helper(name, [&] {
+      const std::string c_type = prelude.type(to), wide = prelude.type({Scalar::i16, to.lanes});
+      return inline_function(c_type, name, prelude.type(type) + " a") +
+             fmt::format(
+                 " {{\n#if !defined(__clang__) && defined(__AVX512F__)\n  return {0};\n#else\n"
+                 "  return __builtin_convertvector(__builtin_convertvector(a, {1}), {2});\n"
+                 "#endif\n}}\n",
+                 direct, wide, c_type);
+    });
+    return {fmt::format("{}({})", name, a.text)};
+  }
   Text result = a;
   while (from != to.scalar) {
     from = next_scalar(prelude, from, to.scalar);

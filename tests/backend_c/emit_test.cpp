@@ -79,7 +79,9 @@ TEST(EmitC, Instructions) {
 }
 TEST(EmitC, WidestVectors) {
   if (!__builtin_cpu_supports("x86-64-v4")) GTEST_SKIP() << "this machine has no AVX-512";
-  check(widest_cases(), *find_target("x86-64-v4"));
+  TargetInfo target = *find_target("x86-64-v4");
+  target.compiler_flags += " -Wno-psabi";
+  check(widest_cases(), target);
 }
 
 /// Instructions of the emitted C, as every compiler gives it for a target.
@@ -140,6 +142,18 @@ TEST(EmitC, ByteProductsAreInstructions) {
         EXPECT_TRUE(std::regex_search(text, std::regex(row.instruction))) << row.target;
         EXPECT_FALSE(std::regex_search(text, std::regex("pmulld|\\tmul\\t"))) << row.target;
       }
+    }
+  }
+}
+
+/// A step of two widths otherwise.
+TEST(EmitC, BytesBecomeWordsAtOnce) {
+  for (const Case& c : widest_cases()) {
+    if (c.program.name != "cast_u8_16" && c.program.name != "cast_i32_16") continue;
+    const bool widens = c.program.name == "cast_u8_16";
+    for (const std::string& text : assembly_of(c, "x86-64-v4")) {
+      EXPECT_TRUE(std::regex_search(text, std::regex(widens ? "vpmovzxbd.*%zmm" : "vpmovdb")))
+          << c.program.name;
     }
   }
 }
