@@ -58,24 +58,7 @@ std::string at_once(const Prelude& prelude, Scalar from, Type to) {
   return {};
 }
 
-}  // namespace
-
-Text convert_lanes(Prelude& prelude, Scalar from, Type to, const Text& a) {
-  const std::string direct = at_once(prelude, from, to);
-  if (!direct.empty()) {
-    const Type type = {from, to.lanes};
-    const std::string name = fmt::format("convert_{}_{}", prelude.tag(to), prelude.tag(type));
-    prelude.helper(name, [&] {
-      const std::string c_type = prelude.type(to), wide = prelude.type({Scalar::i16, to.lanes});
-      return inline_function(c_type, name, prelude.type(type) + " a") +
-             fmt::format(
-                 " {{\n#if !defined(__clang__) && defined(__AVX512F__)\n  return {0};\n#else\n"
-                 "  return __builtin_convertvector(__builtin_convertvector(a, {1}), {2});\n"
-                 "#endif\n}}\n",
-                 direct, wide, c_type);
-    });
-    return {fmt::format("{}({})", name, a.text)};
-  }
+Text step_by_step(Prelude& prelude, Scalar from, Type to, const Text& a) {
   Text result = a;
   while (from != to.scalar) {
     from = next_scalar(prelude, from, to.scalar);
@@ -83,6 +66,24 @@ Text convert_lanes(Prelude& prelude, Scalar from, Type to, const Text& a) {
                           prelude.type({from, to.lanes}))};
   }
   return result;
+}
+
+}  // namespace
+
+Text convert_lanes(Prelude& prelude, Scalar from, Type to, const Text& a) {
+  const std::string direct = at_once(prelude, from, to);
+  if (direct.empty()) return step_by_step(prelude, from, to, a);
+  const Type type = {from, to.lanes};
+  const std::string name = fmt::format("convert_{}_{}", prelude.tag(to), prelude.tag(type));
+  prelude.helper(name, [&] {
+    const std::string c_type = prelude.type(to);
+    return inline_function(c_type, name, prelude.type(type) + " a") +
+           fmt::format(
+               " {{\n#if !defined(__clang__) && defined(__AVX512F__)\n  return {};\n#else\n"
+               "  return {};\n#endif\n}}\n",
+               direct, step_by_step(prelude, from, to, {"a"}).text);
+  });
+  return {fmt::format("{}({})", name, a.text)};
 }
 
 Text convert_mask(Prelude& prelude, const Text& mask, int32_t lanes, int mask_bits) {

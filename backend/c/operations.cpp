@@ -98,19 +98,22 @@ std::string lanewise_body(Prelude& prelude, Op op, Type type) {
       prelude.type(type), type.lanes, element.text);
 }
 
-/// gcc's builtin for the smaller or larger of two registers of i32, and the macro that says whether
-/// there is one; empty where there is none.
-std::pair<std::string, const char*> integer_min_max(const Prelude& prelude, Op op, Type type) {
+/// gcc's builtin for the smaller or larger of two registers, and what has to hold for it to be
+/// there; empty where there is none.
+std::pair<std::string, std::string> gcc_min_max(const Prelude& prelude, Op op, Type type) {
   const TargetInfo& target = prelude.target();
+  const std::string_view name = loop::name_of(op);
   const int bits = 32 * type.lanes;
+  if (type.scalar != Scalar::i32) return {x86_instruction(prelude, name, type, "a, b", "a, "), ""};
   if (target.architecture != Architecture::x86_64 || target.vector_bits < 256 ||
-      type.scalar != Scalar::i32 || !type.is_vector() || bits < 128 || bits > target.vector_bits) {
+      !type.is_vector() || bits < 128 || bits > target.vector_bits) {
     return {};
   }
-  const bool widest = bits == 512;
-  return {fmt::format("__builtin_ia32_p{}sd{}{}(a, b{})", loop::name_of(op), bits,
-                      widest ? "_mask" : "", widest ? ", a, 0xffff" : ""),
-          widest ? "__AVX512F__" : "__AVX2__"};
+  if (bits == 512) {
+    return {fmt::format("__builtin_ia32_p{}sd512_mask(a, b, a, 0xffff)", name),
+            " && defined(__AVX512F__)"};
+  }
+  return {fmt::format("__builtin_ia32_p{}sd{}(a, b)", name, bits), " && defined(__AVX2__)"};
 }
 
 Text min_max_text(Prelude& prelude, Op op, Type type, const Text& a, const Text& b) {
@@ -118,11 +121,7 @@ Text min_max_text(Prelude& prelude, Op op, Type type, const Text& a, const Text&
     const Op comparison = op == Op::min ? Op::lt : Op::gt;
     const Text test = binary_text(prelude, comparison, type, {"a"}, {"b"});
     const std::string chosen = select_text(prelude, type, test, {"a"}, {"b"}).text;
-    auto [instruction, macro] = integer_min_max(prelude, op, type);
-    const std::string condition = instruction.empty() ? "" : fmt::format(" && defined({})", macro);
-    if (instruction.empty()) {
-      instruction = x86_instruction(prelude, loop::name_of(op), type, "a, b", "a, ");
-    }
+    const auto [instruction, condition] = gcc_min_max(prelude, op, type);
     if (instruction.empty()) return fmt::format("  return {};\n", chosen);
     return fmt::format(
         "#if defined(__GNUC__) && !defined(__clang__){}\n  return {};\n#else\n"

@@ -143,8 +143,8 @@ class IntegerProducts {
     const std::optional<ContractionBorder> border = border_of(node, weights, 4);
     // A border is a copy, for which small cores have no room.
     if (!border || (!border->is_empty() && target_.vector_bits == 0)) return std::nullopt;
-    const std::optional<ContractedSums> sums =
-        contracted_sums(node, constant_value(weights).tensor);
+    const Literal all_weights = constant_value(weights).tensor;
+    const std::optional<ContractedSums> sums = contracted_sums(node, all_weights);
     if (!sums) return std::nullopt;
     const double shift = range_of(factor)->low - range_of(element)->low;
     if (bytes.op == &ops::parameter && shift == 0 && border->is_empty()) return std::nullopt;
@@ -160,7 +160,7 @@ class IntegerProducts {
                                               b_.scalar(ElementType::i32, shift)});
     x = padded(x, offset, border->input);
     x = in_i32(b_.emit(ops::cast, {x}, CastAttrs{factor}));
-    const ValueId w = padded_weights(weights, border->weights);
+    const ValueId w = padded_weights(all_weights, border->weights);
     const ValueId spread = b_.emit(ops::broadcast, {b_.constant(sums->values)}, sums->spread);
     const ValueId offsets =
         b_.emit(ops::broadcast, {offset}, BroadcastAttrs{sums->spread.shape, {}});
@@ -170,24 +170,20 @@ class IntegerProducts {
 
   /// A convolution whose input channels, three as a rule, are made to fill words with zeros.
   std::optional<ValueId> product_of_words(const Node& node, const std::vector<ValueId>& integers) {
+    if (node.op != &ops::conv || !has_small_weights(integers[1])) return std::nullopt;
     const ValueRange range = ranges_[integers[0]];
-    ElementType stored = ElementType::i16;
-    for (const ElementType type : {ElementType::i8, ElementType::u8}) {
-      if (target_.keeps_bytes(is_signed(type)) && range_of(type)->contains(range)) stored = type;
-    }
-    if (!(byte_size(stored) == 1 && is_multiplied(range)) && !target_.pair_products) {
-      return std::nullopt;
-    }
-    if (!range_of(stored)->contains(range) || !has_small_weights(integers[1])) return std::nullopt;
-    if (node.op != &ops::conv) return std::nullopt;
-    std::optional<ContractionBorder> border =
-        border_of(node, integers[1], byte_size(stored) == 1 ? 4 : 2);
+    const std::optional<ElementType> stored = factor_type(range, target_);
+    if (!stored) return std::nullopt;
+    const bool in_bytes = byte_size(*stored) == 1;
+    if (!target_.pair_products && !(in_bytes && is_multiplied(range))) return std::nullopt;
+    const std::optional<ContractionBorder> border = border_of(node, integers[1], in_bytes ? 4 : 2);
     if (!border || border->spare == 0) return std::nullopt;
     b_.set_loc(node.loc);
     const ValueId whole = in_i32(rewriter_.copy_all(integers[0]));
     const ValueId x = padded(whole, b_.scalar(ElementType::i32, 0), border->channels);
-    const ValueId small = in_i32(b_.emit(ops::cast, {x}, CastAttrs{stored}));
-    return b_.emit(ops::conv, {small, padded_weights(integers[1], border->weights)}, node.attrs);
+    const ValueId small = in_i32(b_.emit(ops::cast, {x}, CastAttrs{*stored}));
+    const ValueId w = padded_weights(constant_value(integers[1]).tensor, border->weights);
+    return b_.emit(ops::conv, {small, w}, node.attrs);
   }
 
   /// Do unsigned or signed bytes of this range have an instruction for four of them?
@@ -210,8 +206,7 @@ class IntegerProducts {
     return b_.emit(ops::pad, {x, value}, attrs);
   }
 
-  ValueId padded_weights(ValueId weights, const PadAttrs& attrs) {
-    const Literal all = constant_value(weights).tensor;
+  ValueId padded_weights(const Literal& all, const PadAttrs& attrs) {
     std::vector<double> values;
     for (int64_t i = 0; i < all.element_count(); ++i) values.push_back(all.as_double(i));
     const ValueId small = b_.constant(Literal::from_doubles(ElementType::i8, all.shape(), values));
@@ -255,17 +250,13 @@ class IntegerProducts {
     const ValueId whole = rewriter_.copy_all(id);
     const Node& node = from_.node(id);
     if (node.type.tensor().element != ElementType::i32 || is_narrow(node)) return whole;
-    const ValueRange range = ranges_[id];
-    for (ElementType type : {ElementType::u8, ElementType::i8, ElementType::i16}) {
-      if (byte_size(type) == 1 && !target_.keeps_bytes(is_signed(type))) continue;
-      if (!range_of(type)->contains(range)) continue;
-      b_.set_loc(node.loc);
-      const ValueId stored = b_.emit(ops::cast, {whole}, CastAttrs{type});
-      const ValueId wide = b_.emit(ops::cast, {stored}, CastAttrs{ElementType::i32});
-      rewriter_.map(id, wide);
-      return wide;
-    }
-    return whole;
+    const std::optional<ElementType> type = factor_type(ranges_[id], target_);
+    if (!type) return whole;
+    b_.set_loc(node.loc);
+    const ValueId stored = b_.emit(ops::cast, {whole}, CastAttrs{*type});
+    const ValueId wide = b_.emit(ops::cast, {stored}, CastAttrs{ElementType::i32});
+    rewriter_.map(id, wide);
+    return wide;
   }
 
   /// Converted from a type of at most 16 bits, or constant.

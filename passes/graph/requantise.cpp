@@ -114,14 +114,10 @@ class Requantisation {
 
   /// By way of what is stored, if it is; readers convert.
   ValueId stored(ValueId integer, const Rounded& rounded) {
-    const ValueRange range{rounded.low, rounded.high};
-    for (const ElementType type : {ElementType::u8, ElementType::i8, ElementType::i16}) {
-      if (byte_size(type) == 1 && !target_.keeps_bytes(is_signed(type))) continue;
-      if (!range_of(type)->contains(range)) continue;
-      const ValueId narrow = b_.emit(ops::cast, {integer}, CastAttrs{type});
-      return b_.emit(ops::cast, {narrow}, CastAttrs{ElementType::i32});
-    }
-    return integer;
+    const std::optional<ElementType> type = factor_type({rounded.low, rounded.high}, target_);
+    if (!type) return integer;
+    const ValueId narrow = b_.emit(ops::cast, {integer}, CastAttrs{*type});
+    return b_.emit(ops::cast, {narrow}, CastAttrs{ElementType::i32});
   }
 
   ValueId operand_of(ValueId id) const { return from_.node(id).operands[0]; }

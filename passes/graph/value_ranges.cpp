@@ -17,6 +17,14 @@ std::optional<ValueRange> range_of(ElementType type) {
   return ValueRange{-std::ldexp(1.0, bits - 1), std::ldexp(1.0, bits - 1) - 1};
 }
 
+std::optional<ElementType> factor_type(const ValueRange& range, const TargetInfo& target) {
+  for (const ElementType type : {ElementType::u8, ElementType::i8, ElementType::i16}) {
+    if (byte_size(type) == 1 && !target.keeps_bytes(is_signed(type))) continue;
+    if (range_of(type)->contains(range)) return type;
+  }
+  return std::nullopt;
+}
+
 ValueRange ValueRanges::operator[](ValueId id) const {
   if (!bounds_) bounds_ = bounds_of_values(module_, function_, InputBounds{.known = false});
   const Bounds& bounds = (*bounds_)[static_cast<size_t>(id.index)];

@@ -8,6 +8,7 @@
 
 #include "ir/graph/module.h"
 #include "ir/ops/interval.h"
+#include "ir/target/target_info.h"
 
 namespace backcast {
 
@@ -23,6 +24,10 @@ struct ValueRange {
 
 /// The values of an integer type of at most 32 bits; none for others.
 std::optional<ValueRange> range_of(ElementType type);
+
+/// What factors of integer products within the range are kept in, for the target to multiply them
+/// quickly: bytes or 16 bits; nothing where those are too few.
+std::optional<ElementType> factor_type(const ValueRange& range, const TargetInfo& target);
 
 /// Ranges of a function's values, its inputs being anything that their types hold. The bounds of
 /// the whole function are computed when the first is asked for.

@@ -83,12 +83,15 @@ class Pairing {
       : target_(target),
         takes_apart_(target.pair_products && target.vector_bits == 0),
         result_(program) {
-    forms_.push_back(Places::bytes);
+    if (target.multiplies_bytes(false) || target.multiplies_bytes(true)) {
+      forms_.push_back(Places::bytes);
+    }
     if (takes_apart_) forms_.push_back(Places::pairs_of_bytes);
     if (target.pair_products) forms_.push_back(Places::halves);
   }
 
   Program run() {
+    if (forms_.empty()) return std::move(result_);
     calls_ = loop::count_calls(result_);
     for (loop::EntryPoint& entry : result_.entries) {
       loop::for_each_call(entry.steps, [&](Step& step) {
@@ -138,7 +141,7 @@ class Pairing {
   }
 
   /// A factor that can be read in words along the axis: a small constant, or integers that lie one
-  /// behind another. Of products of bytes, the constant is signed and the other is not.
+  /// behind another. Of products of bytes, the constant is signed; the other may be.
   std::optional<Factor> factor(const Step& step, const Definition& definition, const Expr& value,
                                const std::string& axis, Places form) const {
     const Expr& read = value->kind == ExprKind::cast ? value->args[0] : value;
@@ -200,7 +203,7 @@ class Pairing {
       return loop::access(factor.read->name, Scalar::i32, indices);
     };
     const Expr at = factor.read->args[factor.dimension];
-    if (per_word(factor.places) == 4 && (form != Places::bytes || takes_apart_)) {
+    if (takes_apart_ && per_word(factor.places) == 4) {
       if (factor.is_signed) {
         return {loop::unary(Op::even_bytes, word(at)), loop::unary(Op::odd_bytes, word(at))};
       }
@@ -250,8 +253,7 @@ class Pairing {
 }  // namespace
 
 Program pair_products(const Program& program, const TargetInfo& target) {
-  const bool any = target.pair_products || target.byte_products || target.signed_byte_products;
-  return any ? Pairing(program, target).run() : program;
+  return Pairing(program, target).run();
 }
 
 }  // namespace backcast
