@@ -9,6 +9,7 @@
 #include "ir/loop/integer_fold.h"
 #include "ir/loop/step_access.h"
 #include "ir/loop/visit.h"
+#include "ir/loop/words.h"
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
 
@@ -163,24 +164,16 @@ class Pairing {
     if (!loop::passes_constant(result_, kernel, step, read->name)) {
       const Places places = form == Places::bytes ? form : Places::halves;
       const bool with_sign = is_signed(buffer.element);
-      if (*dimension + 1 != read->args.size() || !lies_in_words(buffer, places)) return {};
+      if (*dimension + 1 != read->args.size() || buffer.element == ElementType::u16 ||
+          !loop::lies_in_words(result_, buffer, per_word(places))) {
+        return {};
+      }
       if (form == Places::bytes && !target_.multiplies_bytes(with_sign)) return {};
       return Factor{read, *dimension, places, with_sign};
     }
     if (fits(buffer.value, Scalar::i8)) return Factor{read, *dimension, form, true, true};
     if (form == Places::bytes || !fits(buffer.value, Scalar::i16)) return std::nullopt;
     return Factor{read, *dimension, Places::halves, true, true};
-  }
-
-  /// In the arena, at a place that words may have.
-  bool lies_in_words(const Buffer& buffer, Places places) const {
-    const int64_t count = per_word(places);
-    if (!is_integer(buffer.element) || buffer.element == ElementType::u16) return false;
-    if (byte_size(buffer.element) * count != 4 || buffer.kind != BufferClass::arena) return false;
-    for (const Buffer* at = &buffer; at->view_of >= 0; at = &result_.buffer(at->view_of)) {
-      if (!(Dim::floor_div(at->view_offset, count) * Dim(count) == at->view_offset)) return false;
-    }
-    return true;
   }
 
   /// The products of a word's elements, `b` being the constant if one of them is.
@@ -223,23 +216,20 @@ class Pairing {
       std::erase(param.over, factor.read->name);
       if (param.name != factor.read->name) continue;
       const BufferId id = step.buffers[i];
-      Buffer words = result_.buffer(id);
-      words.element = ElementType::i32;
-      words.shape[factor.dimension] =
-          Dim::floor_div(words.shape[factor.dimension], per_word(factor.places));
-      if (words.kind == BufferClass::constant) {
+      const int64_t count = per_word(factor.places);
+      const std::string wish = result_.buffer(id).name + (count == 4 ? "_bytes" : "_pairs");
+      if (factor.constant) {
+        Buffer words = result_.buffer(id);
+        words.element = ElementType::i32;
         words.value = as_words(words.value, factor.dimension, factor.places);
+        words.shape = words.value.type().shape;
         words.alignment = 0;
+        step.buffers[i] = loop::add_buffer(result_, wish, std::move(words));
       } else {
-        Buffer& whole = result_.buffers[static_cast<size_t>(result_.owner(id))];
-        whole.alignment = std::max<int64_t>(whole.alignment, byte_size(ElementType::i32));
-        words.view_of = id;
-        words.view_offset = 0;
+        step.buffers[i] = loop::add_words(result_, wish, id, count);
       }
       param.element = Scalar::i32;
-      param.shape = words.shape;
-      const std::string wish = words.name + (per_word(factor.places) == 4 ? "_bytes" : "_pairs");
-      step.buffers[i] = loop::add_buffer(result_, wish, std::move(words));
+      param.shape = result_.buffer(step.buffers[i]).shape;
     }
   }
 
