@@ -394,35 +394,45 @@ bool Chooser::are_constants_near() const {
 /// Where something is reused across the vector axis' blocks (a contraction) the packed panel
 /// stays in cache: vector axis outside. Where all panels do, operands and results are walked
 /// through once, in order: vector axis inside of tiles. Otherwise memory order.
+/// Axes that choose another product stay outside of everything. On scalar cores they go innermost
+/// where each block of the vector axis has constants of its own: no operand is the same in the next
+/// trip then, for compilers to load before the loop and keep.
 void Chooser::choose_order() {
   bool contraction = false;
   for (const Access& a : accesses_) {
     contraction = contraction || (a.in_reduction && !schedule_.vector_axis.empty() &&
                                   !mentions(a.flat, schedule_.vector_axis));
   }
+  std::vector<std::string> inside;
   for (const Axis& axis : definition_.axes) {
     if (is_tiled(axis.name)) continue;
-    bool in_panel = false, in_all = contraction;
+    bool in_panel = false, in_block = false, in_all = contraction;
     for (const Access& a : accesses_) {
-      in_panel = in_panel || (a.packable && mentions(a.flat, axis.name));
-      in_all = in_all && (!a.in_reduction || mentions(a.flat, axis.name));
+      const bool mentioned = mentions(a.flat, axis.name);
+      in_panel = in_panel || (a.packable && mentioned);
+      in_block = in_block || (a.packable && mentioned && mentions(a.flat, schedule_.vector_axis));
+      in_all = in_all && (!a.in_reduction || mentioned);
     }
-    // Axes that choose another panel (groups), or another product, stay outside of everything.
-    if (in_panel || in_all) schedule_.order.push_back(axis.name);
+    if (in_all && in_block && target_.vector_bits == 0) {
+      inside.push_back(axis.name);
+    } else if (in_panel || in_all) {  // another panel (groups)
+      schedule_.order.push_back(axis.name);
+    }
   }
   const bool panels_outside = contraction && !are_constants_near();
   if (panels_outside) schedule_.order.push_back(schedule_.vector_axis);
   for (const Axis& axis : definition_.axes) {
-    const auto& order = schedule_.order;
-    if (is_tiled(axis.name)) continue;
-    if (std::find(order.begin(), order.end(), axis.name) == order.end()) {
-      schedule_.order.push_back(axis.name);
-    }
+    const auto has = [&](const std::vector<std::string>& names) {
+      return std::find(names.begin(), names.end(), axis.name) != names.end();
+    };
+    if (is_tiled(axis.name) || has(schedule_.order) || has(inside)) continue;
+    schedule_.order.push_back(axis.name);
   }
   if (!schedule_.tile_axis.empty()) schedule_.order.push_back(schedule_.tile_axis);
   if (!panels_outside && !schedule_.vector_axis.empty()) {
     schedule_.order.push_back(schedule_.vector_axis);
   }
+  schedule_.order.insert(schedule_.order.end(), inside.begin(), inside.end());
 }
 
 /// A bias or the like: what the results add to the sum, the same for all rows of a tile. Cores with
