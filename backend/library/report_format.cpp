@@ -102,10 +102,12 @@ std::string winograd_table(const Report& report) {
   if (report.winograd.empty()) return "";
   Table rows({"form", "error", "direct error", "weights", "scratch", "3x3 convolution"});
   for (const ReportWinograd& layer : report.winograd) {
-    const bool direct = layer.tile == 0;
+    const bool direct = layer.tile == 0, exact = layer.error == 0 && layer.direct_error == 0;
     rows.add({direct ? "direct" : fmt::format("F({0}x{0})", layer.tile),
-              direct ? "" : fmt::format("{:.1e}", layer.error),
-              direct ? "" : fmt::format("{:.1e}", layer.direct_error),
+              direct  ? ""
+              : exact ? "exact"
+                      : fmt::format("{:.1e}", layer.error),
+              direct || exact ? "" : fmt::format("{:.1e}", layer.direct_error),
               direct ? "" : grouped(layer.weight_bytes), direct ? "" : grouped(layer.scratch_bytes),
               layer.node});
   }

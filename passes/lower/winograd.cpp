@@ -9,9 +9,11 @@
 
 #include "ir/loop/add.h"
 #include "ir/loop/step_access.h"
+#include "ir/loop/words.h"
 #include "passes/lower/winograd_choice.h"
 #include "passes/lower/winograd_kernels.h"
 #include "passes/lower/winograd_layer.h"
+#include "passes/lower/winograd_weights.h"
 #include "passes/plan/plan_memory.h"
 
 namespace backcast {
@@ -20,6 +22,7 @@ namespace {
 using loop::Buffer;
 using loop::BufferClass;
 using loop::BufferId;
+using loop::Expr;
 using loop::Kernel;
 using loop::Program;
 using loop::Step;
@@ -52,9 +55,9 @@ class Winograd {
 
   void consider(Step& step) {
     const Kernel kernel = result_.kernels.at(step.kernel);
-    const std::optional<WinogradConv> conv = match_winograd(
+    std::optional<WinogradConv> conv = match_winograd(
         kernel, [&](const std::string& name) { return weights_of(kernel, step, name) != nullptr; });
-    if (!conv) return;
+    if (!conv || (conv->is_exact() && !read_in_words(*conv, kernel, step))) return;
     const WinogradWeights weights(*conv, kernel, *weights_of(kernel, step, conv->weights));
     WinogradLayer layer;
     layer.node = step.loc.node;
@@ -64,6 +67,20 @@ class Winograd {
     if (layers_) layers_->push_back(layer);
   }
 
+  /// Bytes are transformed where nothing multiplies more than two of them at once: without vectors.
+  /// Where words of two are multiplied, bytes must lie in words.
+  bool read_in_words(WinogradConv& conv, const Kernel& kernel, const Step& step) const {
+    constexpr int64_t kBytes = 4;
+    if (target_.vector_bits > 0) return false;
+    if (!target_.pair_products) return true;
+    const Buffer& input = result_.buffer(loop::buffer_of(kernel, step, conv.input));
+    const Expr& last = conv.input_access->args.back();
+    if (last->kind != loop::ExprKind::var || last->name != conv.channel) return false;
+    if (!loop::lies_in_words(result_, input, kBytes)) return false;
+    conv.word = kBytes;
+    return true;
+  }
+
   bool use_fma() const { return target_.has_fma && target_.prefers_fma; }
 
   /// The form that is fastest among those within the bound; nothing: directly.
@@ -71,9 +88,11 @@ class Winograd {
                                      WinogradLayer& layer) const {
     const bool automatic = mode_ == WinogradMode::automatic;
     if (automatic && !conv.channels_last && target_.vector_bits > 0) return std::nullopt;
+    if (conv.is_exact() && !sums_fit(conv, weights)) return std::nullopt;
     std::optional<WinogradForm> best;
     for (const int m : {2, 4}) {
       if (mode_ == (m == 2 ? WinogradMode::f4 : WinogradMode::f2)) continue;
+      if (m == 4 && conv.is_exact()) continue;  // its weights do not fit in 16 bits
       if (m == 4 && automatic && is_microcontroller(target_)) continue;
       const WinogradCandidate candidate = best_form(conv, m, target_);
       const bool faster = candidate.cycles < layer.cycles;
@@ -89,10 +108,10 @@ class Winograd {
     return best;
   }
 
-  BufferId add_planes(const std::string& wish, const WinogradConv& conv, const WinogradForm& form,
+  BufferId add_planes(const std::string& wish, loop::Scalar scalar, const WinogradForm& form,
                       int64_t stride, const Loc& loc) {
     Buffer buffer;
-    buffer.element = loop::element_of(conv.scalar);
+    buffer.element = loop::element_of(scalar);
     buffer.shape = {Dim(form.frequencies()), Dim(stride)};
     buffer.alignment = target_.vector_bits / 8;
     buffer.loc = loc;
@@ -113,19 +132,22 @@ class Winograd {
     layer.cycles = layer.direct_cycles;
   }
 
-  void rewrite(Step& step, const Kernel& kernel, const WinogradConv& conv,
-               const WinogradWeights& weights, const WinogradForm& form, WinogradLayer& layer) {
+  void rewrite(Step& step, Kernel kernel, const WinogradConv& conv, const WinogradWeights& weights,
+               const WinogradForm& form, WinogradLayer& layer) {
+    if (conv.word > 1) hand_over_words(step, kernel, conv);
     Buffer filter;
     filter.kind = BufferClass::constant;
     filter.value = transformed_weights(conv, weights, form.m);
-    filter.element = loop::element_of(conv.scalar);
+    filter.element = filter.value.element();
     filter.shape = filter.value.type().shape;
     filter.loc = step.loc;
     const std::string& name = kernel.name;
     std::map<std::string, BufferId> places;
     places[kFilter] = loop::add_buffer(result_, name + "_filter", std::move(filter));
-    places[kSpectrum] = add_planes(name + "_spectrum", conv, form, form.input_stride, step.loc);
-    places[kProducts] = add_planes(name + "_products", conv, form, form.output_stride, step.loc);
+    places[kSpectrum] =
+        add_planes(name + "_spectrum", conv.spectrum(), form, form.input_stride, step.loc);
+    places[kProducts] =
+        add_planes(name + "_products", conv.scalar, form, form.output_stride, step.loc);
     layer.weight_bytes = result_.storage_bytes(places[kFilter]);
     layer.scratch_bytes =
         result_.storage_bytes(places[kSpectrum]) + result_.storage_bytes(places[kProducts]);
@@ -138,6 +160,18 @@ class Winograd {
       step.buffers.push_back(places.at(param.name));
     }
     step.kernel = loop::add_kernel(result_, name + "_winograd", std::move(made));
+  }
+
+  void hand_over_words(Step& step, Kernel& kernel, const WinogradConv& conv) {
+    for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+      loop::BufferParam& param = kernel.buffers[i];
+      std::erase(param.over, conv.input);
+      if (param.name != conv.input) continue;
+      const std::string wish = result_.buffer(step.buffers[i]).name + "_bytes";
+      step.buffers[i] = loop::add_words(result_, wish, step.buffers[i], conv.word);
+      param.element = loop::Scalar::i32;
+      param.shape = result_.buffer(step.buffers[i]).shape;
+    }
   }
 
   const TargetInfo& target_;
@@ -155,6 +189,10 @@ Program winograd(const Program& program, const TargetInfo& target, WinogradMode 
 
 std::string describe(const WinogradLayer& layer) {
   if (layer.tile == 0) return "direct";
+  if (layer.error == 0 && layer.direct_error == 0) {
+    return fmt::format("F({0}x{0},3x3), exact, weights {1} bytes, scratch {2} bytes", layer.tile,
+                       layer.weight_bytes, layer.scratch_bytes);
+  }
   return fmt::format(
       "F({0}x{0},3x3), relative error {1:.1e} (direct {2:.1e}), weights {3} bytes, "
       "scratch {4} bytes",

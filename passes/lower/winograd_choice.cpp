@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "passes/lower/winograd_transform.h"
 
@@ -13,24 +14,31 @@ namespace {
 /// Cycles per operation on a register.
 struct Costs {
   double lanes = 1;
-  double load = 0.5, store = 1, operation = 0.5, mac = 0.5;
-  double latency = 8;  // accumulators that keep the units busy
+  double load = 0.5, store = 1, operation = 0.5;
+  double mac = 0.5, direct_mac = 0.5;  // of the transformed layer and of the layer as it is
+  double latency = 8;                  // accumulators that keep the units busy
 };
 
 Costs costs_of(const WinogradConv& conv, const TargetInfo& target) {
   Costs c;
   const int bytes = static_cast<int>(byte_size(loop::element_of(conv.scalar)));
+  if (conv.is_exact()) {
+    // A word of two products takes an instruction and its share of two loads; bytes that are
+    // multiplied directly are taken apart before that.
+    const bool pairs = conv.word > 1;
+    return {1, 2, 2, 1.3, pairs ? 1.0 : 2.4, pairs ? 1.6 : 2.6, 1};
+  }
   if (target.vector_bits > 0) {
     c.lanes = target.vector_lanes(bytes);
     const double units = std::max(1, target.fma_units);
     c.operation = 1 / units;
-    c.mac = 1.05 / units;
+    c.mac = c.direct_mac = 1.05 / units;
     c.latency = target.fma_latency * units;
   } else {  // a load for each product, no two instructions at once
     c.load = 1.5;
     c.store = 1.5;
     c.operation = 1.2;
-    c.mac = 2.4;
+    c.mac = c.direct_mac = 2.4;
     c.latency = 1;
   }
   return c;
@@ -69,12 +77,13 @@ double form_cycles(const WinogradConv& conv, const WinogradForm& form, const Tar
   const Costs c = costs_of(conv, target);
   const double tiles = static_cast<double>(form.block_tiles());
   const double planes = static_cast<double>(form.frequencies());
-  const double in = registers(conv.channels, c), out = registers(conv.features, c);
+  const double in = registers(conv.spectrum_elements(), c), out = registers(conv.features, c);
   const int a = frequencies(form.m);
   const double operations = form.m == 2 ? 4 : 12, back = form.m == 2 ? 4 : 10;
   const double outputs = form.m * form.m;
+  const double halves = conv.word > 1 ? 4 * planes * c.operation : 0;  // apart, together
   const double input =
-      tiles * in * (planes * (c.load + c.store) + 2 * a * operations * c.operation);
+      tiles * in * (planes * (c.load + c.store) + 2 * a * operations * c.operation + halves);
   const double output =
       tiles * out *
       (planes * c.load + (a + form.m) * back * c.operation + outputs * (c.store + 2 * c.operation));
@@ -82,9 +91,10 @@ double form_cycles(const WinogradConv& conv, const WinogradForm& form, const Tar
   const double product =
       planes * tiles * out *
       (static_cast<double>(conv.channels) * c.mac * starved + 2 * c.operation + c.store);
-  const double bytes = static_cast<double>(byte_size(loop::element_of(conv.scalar)));
-  const double scratch = bytes * static_cast<double>(form.scratch_elements());
-  const double weights = bytes * planes * static_cast<double>(conv.channels * conv.features);
+  const double bytes = static_cast<double>(byte_size(loop::element_of(conv.spectrum())));
+  const double scratch = static_cast<double>(form.scratch_bytes(conv));
+  const double weights =
+      bytes * planes * static_cast<double>(conv.spectrum_elements() * conv.features);
   constexpr double kCalls = 60;  // of three kernels
   const double block = input + product + output + 2 * traffic(scratch, scratch, target) +
                        traffic(weights, weights, target) + kCalls;
@@ -111,19 +121,32 @@ class Numbers {
   uint64_t state_ = UINT64_C(0x9e3779b97f4a7c15);
 };
 
+/// Uniform in [-1, 1), of integers any byte.
+template <class T>
+T draw(Numbers& numbers, const WinogradConv& conv) {
+  if constexpr (std::is_floating_point_v<T>) return static_cast<T>(numbers.next());
+  const double lowest = conv.stored == loop::Scalar::u8 ? 0 : -128;
+  return static_cast<T>(std::floor((numbers.next() + 1) * 128) + lowest);
+}
+
 /// One tile, for all channels and some features, both ways and exactly.
 template <class T, class Wide>
 class Trial {
  public:
   Trial(const WinogradConv& conv, const WinogradWeights& weights, int m, bool use_fma)
-      : channels_(conv.channels), m_(m), a_(frequencies(m)), ops_{use_fma} {
+      : conv_(conv),
+        channels_(conv.channels),
+        m_(m),
+        a_(frequencies(m)),
+        scale_(static_cast<T>(weight_scale(conv))),
+        ops_{use_fma} {
     constexpr int64_t kFeatures = 8;
     const int64_t features = std::min(conv.features, kFeatures);
     for (int64_t n = 0; n < features; ++n) {
       const int64_t f = n * conv.features / features;
       for (int64_t c = 0; c < channels_; ++c) {
         double taps[kMostFrequencies * kMostFrequencies];
-        transform_taps(weights, m, f, c, taps);
+        transform_taps(conv, weights, m, f, c, taps);
         for (int i = 0; i < a_ * a_; ++i) filters_.push_back(static_cast<T>(taps[i]));
         for (int i = 0; i < 9; ++i) taps_.push_back(static_cast<T>(weights.at(f, c, i / 3, i % 3)));
       }
@@ -134,7 +157,7 @@ class Trial {
   void run(Numbers& numbers) {
     const size_t plane = static_cast<size_t>(a_ * a_);
     std::vector<T> patch(plane * size_t(channels_)), spectrum(patch.size());
-    for (T& value : patch) value = static_cast<T>(numbers.next());
+    for (T& value : patch) value = draw<T>(numbers, conv_);
     for (int64_t c = 0; c < channels_; ++c) {
       both_ways(a_, a_, patch.data() + size_t(c) * plane, spectrum.data() + size_t(c) * plane, ops_,
                 [&](const T* d, T* t, auto& ops) { input_transform(m_, d, t, ops); });
@@ -144,7 +167,8 @@ class Trial {
 
   WinogradError error() const {
     if (largest_ == 0) return {};
-    return {static_cast<double>(direct_ / largest_), static_cast<double>(transformed_ / largest_)};
+    const double largest = static_cast<double>(largest_);
+    return {static_cast<double>(direct_) / largest, static_cast<double>(transformed_) / largest};
   }
 
  private:
@@ -175,12 +199,15 @@ class Trial {
       }
       largest_ = std::max(largest_, std::abs(exact));
       direct_ = std::max(direct_, std::abs(static_cast<Wide>(sum) - exact));
-      transformed_ = std::max(transformed_, std::abs(static_cast<Wide>(results[i]) - exact));
+      transformed_ =
+          std::max(transformed_, std::abs(static_cast<Wide>(results[i] / scale_) - exact));
     }
   }
 
+  const WinogradConv& conv_;
   int64_t channels_, features_ = 0;
   int m_, a_;
+  T scale_;
   NumberOps<T> ops_;
   std::vector<T> filters_, taps_;  // [feature, channel, …]
   Wide largest_ = 0, direct_ = 0, transformed_ = 0;
@@ -200,6 +227,7 @@ WinogradError measure_error(const WinogradConv& conv, const WinogradWeights& wei
     for (int i = 0; i < kTiles; ++i) trial.run(numbers);
     return trial.error();
   };
+  if (conv.is_exact()) return tried(Trial<int32_t, int64_t>(conv, weights, m, false));
   if (conv.scalar == loop::Scalar::f64) {
     return tried(Trial<double, long double>(conv, weights, m, use_fma));
   }
@@ -212,11 +240,11 @@ WinogradCandidate best_form(const WinogradConv& conv, int m, const TargetInfo& t
   WinogradCandidate best;
   best.cycles = std::numeric_limits<double>::infinity();
   if (is_microcontroller(target)) {
-    // As few tiles as a register tile of the product takes.
-    constexpr int64_t kTiles = 4;
-    int64_t columns = across;
+    // As few tiles as a register tile of the product takes, or at most twice as many.
+    const int64_t tiles_at_once = conv.is_exact() ? 2 : 4;
+    int64_t columns = 1;
     for (const int64_t d : divisors(across)) {
-      if (d >= kTiles) columns = std::min(columns, d);
+      if (columns < tiles_at_once && d <= 2 * tiles_at_once) columns = d;
     }
     best.form = winograd_form(conv, m, 1, columns, target);
     best.cycles = form_cycles(conv, best.form, target);
@@ -237,7 +265,7 @@ double direct_cycles(const WinogradConv& conv, const TargetInfo& target) {
   const double outputs = static_cast<double>(conv.rows.extent * conv.columns.extent);
   const double bytes = static_cast<double>(byte_size(loop::element_of(conv.scalar)));
   const double weights = bytes * 9 * static_cast<double>(conv.channels * conv.features);
-  const double sums = taps * static_cast<double>(conv.channels) * out * c.mac;
+  const double sums = taps * static_cast<double>(conv.channels) * out * c.direct_mac;
   const double rest = outputs * out * (c.store + 4 * c.operation);
   return (sums + rest) * static_cast<double>(batches(conv)) + traffic(weights, weights, target);
 }

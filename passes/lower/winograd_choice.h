@@ -7,6 +7,7 @@
 #include "ir/target/target_info.h"
 #include "passes/lower/winograd.h"
 #include "passes/lower/winograd_kernels.h"
+#include "passes/lower/winograd_weights.h"
 
 namespace backcast {
 
@@ -18,7 +19,8 @@ struct WinogradError {
   double direct = 0, transformed = 0;
 };
 /// Largest error of a layer's results over the largest result: in the layer's type against a wider
-/// one, on tiles of random numbers, with its own weights. Always the same random numbers.
+/// one, on tiles of random numbers, with its own weights. Always the same random numbers. That of
+/// integers is zero, or something is wrong.
 WinogradError measure_error(const WinogradConv& conv, const WinogradWeights& weights, int m,
                             bool use_fma);
 

@@ -6,12 +6,14 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
 #include <set>
 
 #include "ir/graph/error.h"
 #include "ir/loop/visit.h"
 #include "passes/lower/winograd_transform.h"
-#include "passes/schedule/affine.h"
+#include "passes/lower/winograd_weights.h"
+#include "passes/lower/winograd_words.h"
 
 namespace backcast {
 namespace {
@@ -97,8 +99,8 @@ class TileLoops {
   ~TileLoops() = default;
 
   /// Element of plane `frequency` for the tile and lane at hand.
-  Expr plane_index(int64_t frequency, int64_t stride, int64_t lanes) const {
-    return Expr(frequency * stride) + tile_ * Expr(lanes) + lane_;
+  Expr plane_index(int64_t frequency, int64_t stride, int64_t lanes, const Expr& lane) const {
+    return Expr(frequency * stride) + tile_ * Expr(lanes) + lane;
   }
 
   const WinogradConv& conv_;
@@ -117,7 +119,7 @@ class InputTransform : public TileLoops {
         shape_(layer.find(conv.input)->shape),
         a_(frequencies(form.m)) {}
 
-  Stmt run() { return tiles("channel", conv_.channels); }
+  Stmt run() { return tiles("channel", conv_.channels / conv_.word); }
 
  private:
   /// Whether row (or column) `at` of a patch lies inside; empty: for every tile.
@@ -142,8 +144,29 @@ class InputTransform : public TileLoops {
     for (Expr& index : indices) index = loop::substitute(index, place);
     indices[conv_.rows.dimension] = y_ + Expr(conv_.rows.shift + i);
     indices[conv_.columns.dimension] = x_ + Expr(conv_.columns.shift + j);
-    return loop::load(type_, conv_.input, loop::simplify(loop::flat_index(shape_, indices)));
+    const Expr index = loop::simplify(loop::flat_index(shape_, indices));
+    if (conv_.word == 1) {
+      const Expr value = loop::load(loop::Type{conv_.stored, 1}, conv_.input, index);
+      return conv_.is_exact() ? loop::cast(type_, value) : value;
+    }
+    return two_of_bytes(loop::load(type_, conv_.input, index), part_ == 1,
+                        conv_.stored == loop::Scalar::i8);
   }
+
+  /// Element of the spectrum for the frequency and what is at hand of the lane's channels.
+  Expr place(int frequency) const {
+    if (conv_.word == 1) return plane_index(frequency, form_.input_stride, conv_.channels, lane_);
+    return plane_index(frequency, form_.input_stride, conv_.spectrum_elements(),
+                       lane_ * Expr(parts()) + Expr(part_));
+  }
+
+  Expr stored(const Expr& value) const {
+    if (!conv_.is_exact()) return value;
+    return conv_.word == 1 ? loop::cast(loop::Type{conv_.spectrum(), 1}, value) : as_halves(value);
+  }
+
+  /// How often the transform runs for the channels of a lane, two at once.
+  int parts() const { return conv_.word == 1 ? 1 : static_cast<int>(conv_.word / 2); }
 
   /// A register allocation that holds `values` where `condition` holds, zeros elsewhere.
   void guarded(Body& body, const std::string& name, const Expr& condition,
@@ -159,6 +182,10 @@ class InputTransform : public TileLoops {
   }
 
   void write_tile(Body& body) override {
+    for (part_ = 0; part_ < parts(); ++part_) write_part(body);
+  }
+
+  void write_part(Body& body) const {
     std::vector<Expr> row_in, column_in;
     for (int i = 0; i < a_; ++i) {
       row_in.push_back(inside(conv_.rows, y_, form_.tile_rows, i));
@@ -173,9 +200,9 @@ class InputTransform : public TileLoops {
       if (column_in[size_t(j)]) load_column(body, j, column_in[size_t(j)], row_in);
       for (int i = 0; i < a_; ++i) {
         if (row_in[size_t(i)]) {
-          d[size_t(i)] = loop::load(type_, fmt::format("edge_row{}", i), Expr(j));
+          d[size_t(i)] = loop::load(type_, edge("row", i), Expr(j));
         } else if (column_in[size_t(j)]) {
-          d[size_t(i)] = loop::load(type_, fmt::format("edge_column{}", j), Expr(i));
+          d[size_t(i)] = loop::load(type_, edge("column", j), Expr(i));
         } else {
           d[size_t(i)] = body.name(load(i, j), "d");
         }
@@ -187,13 +214,17 @@ class InputTransform : public TileLoops {
       std::array<Expr, kMostFrequencies> t;
       input_transform(form_.m, half.data() + i * a_, t.data(), body);
       for (int j = 0; j < a_; ++j) {
-        const Expr index = plane_index(i * a_ + j, form_.input_stride, conv_.channels);
-        body.statements.push_back(loop::store(kSpectrum, index, t[size_t(j)]));
+        body.statements.push_back(loop::store(kSpectrum, place(i * a_ + j), stored(t[size_t(j)])));
       }
     }
   }
 
-  void load_row(Body& body, int i, const Expr& condition, const std::vector<Expr>& column_in) {
+  std::string edge(const char* side, int at) const {
+    return fmt::format("edge_{}{}{}", side, at, part_ == 0 ? "" : "_odd");
+  }
+
+  void load_row(Body& body, int i, const Expr& condition,
+                const std::vector<Expr>& column_in) const {
     std::vector<std::pair<int, Expr>> values;
     for (int j = 0; j < a_; ++j) {
       Expr value = load(i, j);
@@ -201,20 +232,22 @@ class InputTransform : public TileLoops {
       if (inner) value = loop::if_then_else(inner, value, loop::constant(type_, 0));
       values.emplace_back(j, value);
     }
-    guarded(body, fmt::format("edge_row{}", i), condition, values);
+    guarded(body, edge("row", i), condition, values);
   }
 
   /// The rows that every tile has inside.
-  void load_column(Body& body, int j, const Expr& condition, const std::vector<Expr>& row_in) {
+  void load_column(Body& body, int j, const Expr& condition,
+                   const std::vector<Expr>& row_in) const {
     std::vector<std::pair<int, Expr>> values;
     for (int i = 0; i < a_; ++i) {
       if (!row_in[size_t(i)]) values.emplace_back(i, load(i, j));
     }
-    if (!values.empty()) guarded(body, fmt::format("edge_column{}", j), condition, values);
+    if (!values.empty()) guarded(body, edge("column", j), condition, values);
   }
 
   const Dims& shape_;
   int a_;
+  int part_ = 0;
 };
 
 class OutputTransform : public TileLoops {
@@ -232,7 +265,7 @@ class OutputTransform : public TileLoops {
     for (int j = 0; j < a; ++j) {
       std::array<Expr, kMostFrequencies> p, y;
       for (int i = 0; i < a; ++i) {
-        const Expr index = plane_index(i * a + j, form_.output_stride, conv_.features);
+        const Expr index = plane_index(i * a + j, form_.output_stride, conv_.features, lane_);
         p[size_t(i)] = body.name(loop::load(type_, kProducts, index), "p");
       }
       output_transform(m, p.data(), y.data(), body);
@@ -241,8 +274,16 @@ class OutputTransform : public TileLoops {
     for (int i = 0; i < m; ++i) {
       std::array<Expr, kMostFrequencies> sums;
       output_transform(m, half.data() + i * a, sums.data(), body);
+      for (int j = 0; j < m && conv_.is_exact(); ++j) {
+        // Multiples of the weights' scale.
+        sums[size_t(j)] = body.name(loop::binary(Op::shr, sums[size_t(j)], log2_scale()));
+      }
       write_row(body, i, sums.data());
     }
+  }
+
+  Expr log2_scale() const {
+    return loop::int_constant(type_, std::countr_zero(static_cast<unsigned>(weight_scale(conv_))));
   }
 
   /// What sticks out of the image is dropped.
@@ -295,11 +336,18 @@ Stmt product(const WinogradConv& conv, const WinogradForm& form) {
   const Expr frequency = axis(definition.axes, "f", form.frequencies());
   const Expr tile = axis(definition.axes, "tile", form.block_tiles());
   const Expr feature = axis(definition.axes, "o", conv.features);
-  const Expr channel = axis(definition.reduce_axes, "c", conv.channels);
+  const int64_t channels = conv.spectrum_elements();
+  const Expr channel = axis(definition.reduce_axes, "c", channels);
   const loop::Type type{conv.scalar, 1};
-  Expr value =
-      loop::access(kSpectrum, conv.scalar, {frequency, tile * Expr(conv.channels) + channel}) *
-      loop::access(kFilter, conv.scalar, {frequency, channel, feature});
+  const Expr left =
+      loop::access(kSpectrum, conv.spectrum(), {frequency, tile * Expr(channels) + channel});
+  const Expr right = loop::access(kFilter, conv.spectrum(), {frequency, channel, feature});
+  Expr value;
+  if (conv.word > 1) {
+    value = loop::binary(Op::dot2, left, right);
+  } else {
+    value = conv.is_exact() ? loop::cast(type, left) * loop::cast(type, right) : left * right;
+  }
   if (!definition.reduce_axes.empty()) {
     definition.accumulators = {{"acc", type, loop::Combine::sum, loop::constant(type, 0), value}};
     value = loop::var("acc", type);
@@ -320,60 +368,14 @@ WinogradForm winograd_form(const WinogradConv& conv, int m, int64_t block_rows,
   form.block_columns = block_columns;
   // Planes a power of two apart would share few sets of a cache.
   constexpr int64_t kLine = 64;
-  const int64_t line = kLine / byte_size(loop::element_of(conv.scalar));
-  const int64_t apart = target.vector_bits > 0 ? line : 0;
-  const auto stride = [&](int64_t lanes) {
+  const auto stride = [&](int64_t lanes, loop::Scalar scalar) {
     const int64_t elements = form.block_tiles() * lanes;
-    return apart == 0 ? elements : ceil_div(elements, line) * line + apart;
+    const int64_t line = kLine / byte_size(loop::element_of(scalar));
+    return target.vector_bits == 0 ? elements : ceil_div(elements, line) * line + line;
   };
-  form.input_stride = stride(conv.channels);
-  form.output_stride = stride(conv.features);
+  form.input_stride = stride(conv.spectrum_elements(), conv.spectrum());
+  form.output_stride = stride(conv.features, conv.scalar);
   return form;
-}
-
-WinogradWeights::WinogradWeights(const WinogradConv& conv, const Kernel& layer, Literal values)
-    : values_(std::move(values)) {
-  const Expr flat = loop::flat_index(layer.find(conv.weights)->shape, conv.weights_access->args);
-  std::map<std::string, int64_t> zeros;
-  for (const loop::Axis& axis : conv.definition.axes) zeros[axis.name] = 0;
-  for (const loop::Axis& axis : conv.definition.reduce_axes) zeros[axis.name] = 0;
-  origin_ = *evaluate(flat, zeros);
-  const auto step = [&](const std::string& axis) {
-    return axis.empty() ? 0 : *coefficient(flat, axis);
-  };
-  feature_ = step(conv.feature);
-  channel_ = step(conv.channel);
-  row_ = step(conv.rows.kernel_axis);
-  column_ = step(conv.columns.kernel_axis);
-}
-
-void transform_taps(const WinogradWeights& weights, int m, int64_t feature, int64_t channel,
-                    double* values) {
-  const int a = frequencies(m);
-  double half[kMostFrequencies][3], g[3], u[kMostFrequencies];
-  for (int x = 0; x < 3; ++x) {
-    for (int y = 0; y < 3; ++y) g[y] = weights.at(feature, channel, y, x);
-    weight_transform(m, g, u);
-    for (int i = 0; i < a; ++i) half[i][x] = u[i];
-  }
-  for (int i = 0; i < a; ++i) weight_transform(m, half[i], values + i * a);
-}
-
-Literal transformed_weights(const WinogradConv& conv, const WinogradWeights& weights, int m) {
-  const int a = frequencies(m);
-  const int64_t plane = conv.channels * conv.features;
-  std::vector<double> values(static_cast<size_t>(a * a * plane));
-  for (int64_t c = 0; c < conv.channels; ++c) {
-    for (int64_t f = 0; f < conv.features; ++f) {
-      double taps[kPatch];
-      transform_taps(weights, m, f, c, taps);
-      for (int i = 0; i < a * a; ++i) {
-        values[static_cast<size_t>(i * plane + c * conv.features + f)] = taps[i];
-      }
-    }
-  }
-  return Literal::from_doubles(loop::element_of(conv.scalar), {a * a, conv.channels, conv.features},
-                               values);
 }
 
 Kernel winograd_kernel(const WinogradConv& conv, const Kernel& layer, const WinogradForm& form,
@@ -393,12 +395,11 @@ Kernel winograd_kernel(const WinogradConv& conv, const Kernel& layer, const Wino
       if (read.count(param.name)) kernel.buffers.push_back(param);
       continue;
     }
-    const Dims filter{planes, Dim(conv.channels), Dim(conv.features)};
-    kernel.buffers.push_back({kFilter, conv.scalar, filter, AccessMode::read, {}});
-    for (const auto& [name, stride] :
-         {std::pair(kSpectrum, form.input_stride), std::pair(kProducts, form.output_stride)}) {
-      kernel.buffers.push_back({name, conv.scalar, {planes, Dim(stride)}, AccessMode::write, {}});
-    }
+    const Dims filter{planes, Dim(conv.spectrum_elements()), Dim(conv.features)};
+    const Dims spectrum{planes, Dim(form.input_stride)}, products{planes, Dim(form.output_stride)};
+    kernel.buffers.push_back({kFilter, conv.spectrum(), filter, AccessMode::read, {}});
+    kernel.buffers.push_back({kSpectrum, conv.spectrum(), spectrum, AccessMode::write, {}});
+    kernel.buffers.push_back({kProducts, conv.scalar, products, AccessMode::write, {}});
     kernel.buffers.push_back(param);
   }
   const Stmt stages =

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "ir/graph/literal.h"
 #include "ir/target/target_info.h"
 #include "passes/lower/winograd_layer.h"
 
@@ -21,31 +20,14 @@ struct WinogradForm {
   int64_t blocks_across() const { return tile_columns / block_columns; }
   int64_t blocks() const { return tile_rows / block_rows * blocks_across(); }  // of an image
   int64_t block_tiles() const { return block_rows * block_columns; }
-  int64_t scratch_elements() const { return frequencies() * (input_stride + output_stride); }
+  int64_t scratch_bytes(const WinogradConv& conv) const {
+    return frequencies() * (input_stride * byte_size(loop::element_of(conv.spectrum())) +
+                            output_stride * byte_size(loop::element_of(conv.scalar)));
+  }
 };
 
 WinogradForm winograd_form(const WinogradConv& conv, int m, int64_t block_rows,
                            int64_t block_columns, const TargetInfo& target);
-
-/// The operand's literal, by the axes of the definition.
-class WinogradWeights {
- public:
-  WinogradWeights(const WinogradConv& conv, const loop::Kernel& layer, Literal values);
-  double at(int64_t feature, int64_t channel, int64_t row, int64_t column) const {
-    return values_.as_double(origin_ + feature * feature_ + channel * channel_ + row * row_ +
-                             column * column_);
-  }
-
- private:
-  Literal values_;
-  int64_t origin_ = 0, feature_ = 0, channel_ = 0, row_ = 0, column_ = 0;
-};
-
-/// Of one feature and channel: (m + 2)² values, row-major.
-void transform_taps(const WinogradWeights& weights, int m, int64_t feature, int64_t channel,
-                    double* values);
-/// [frequency, channel, feature], computed in double.
-Literal transformed_weights(const WinogradConv& conv, const WinogradWeights& weights, int m);
 
 /// The layer's kernel written anew: a loop over blocks around the transform of the input, a
 /// definition of the products and the transform back with the layer's epilogue. Parameters: the

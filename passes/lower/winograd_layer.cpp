@@ -71,8 +71,8 @@ class Matcher {
     }
     if (value->kind != ExprKind::binary || value->op != Op::mul) return false;
     for (size_t i = 0; i < 2; ++i) {
-      const Expr& x = value->args[i];
-      const Expr& w = value->args[1 - i];
+      const Expr& x = read_of(value->args[i], acc.type);
+      const Expr& w = read_of(value->args[1 - i], acc.type);
       if (x->kind != ExprKind::access || w->kind != ExprKind::access) return false;
       if (!is_constant_(w->name) || is_constant_(x->name)) continue;
       conv_.input = x->name;
@@ -80,11 +80,28 @@ class Matcher {
       conv_.weights = w->name;
       conv_.weights_access = w;
       conv_.scalar = acc.type.scalar;
-      const loop::Scalar out = kernel_.find(definition_.outputs[0].buffer)->element;
-      const bool is_float = out == loop::Scalar::f32 || out == loop::Scalar::f64;
-      return is_float && out == conv_.scalar && x.type() == acc.type && w.type() == acc.type;
+      conv_.stored = x.type().scalar;
+      return conv_.is_exact() ? of_bytes(x.type(), w.type()) : of_floats(x.type(), w.type());
     }
     return false;
+  }
+
+  /// What an integer factor is converted from.
+  static const Expr& read_of(const Expr& factor, loop::Type type) {
+    const bool converted = factor->kind == ExprKind::cast && type == loop::Type{loop::Scalar::i32};
+    return converted ? factor->args[0] : factor;
+  }
+
+  static bool of_bytes(loop::Type x, loop::Type w) {
+    const bool is_byte = x.scalar == loop::Scalar::u8 || x.scalar == loop::Scalar::i8;
+    return is_byte && loop::is_integer(w.scalar);
+  }
+
+  bool of_floats(loop::Type x, loop::Type w) const {
+    const loop::Type type{conv_.scalar, 1};
+    const bool is_float = conv_.scalar == loop::Scalar::f32 || conv_.scalar == loop::Scalar::f64;
+    return is_float && kernel_.find(definition_.outputs[0].buffer)->element == conv_.scalar &&
+           x == type && w == type;
   }
 
   static bool is_zero(const Expr& e) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 
 namespace backcast {
 
@@ -69,7 +70,12 @@ struct NumberOps {
   T add(T a, T b) const { return a + b; }
   T sub(T a, T b) const { return a - b; }
   T scaled(double k, T a, T b) const { return multiply_add(static_cast<T>(k), a, b); }
-  T multiply_add(T a, T b, T c) const { return fused ? std::fma(a, b, c) : a * b + c; }
+  T multiply_add(T a, T b, T c) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (fused) return std::fma(a, b, c);
+    }
+    return a * b + c;
+  }
 };
 
 /// The transform of a square patch, both ways, in place of its `from`² values: `to`² in `result`.

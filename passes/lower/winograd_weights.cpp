@@ -1,0 +1,115 @@
+// See winograd_weights.h.
+#include "passes/lower/winograd_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/loop/visit.h"
+#include "passes/lower/winograd_transform.h"
+#include "passes/schedule/affine.h"
+
+namespace backcast {
+
+WinogradWeights::WinogradWeights(const WinogradConv& conv, const loop::Kernel& layer,
+                                 Literal values)
+    : values_(std::move(values)) {
+  const loop::Expr flat =
+      loop::flat_index(layer.find(conv.weights)->shape, conv.weights_access->args);
+  std::map<std::string, int64_t> zeros;
+  for (const loop::Axis& axis : conv.definition.axes) zeros[axis.name] = 0;
+  for (const loop::Axis& axis : conv.definition.reduce_axes) zeros[axis.name] = 0;
+  origin_ = *evaluate(flat, zeros);
+  const auto step = [&](const std::string& axis) {
+    return axis.empty() ? 0 : *coefficient(flat, axis);
+  };
+  feature_ = step(conv.feature);
+  channel_ = step(conv.channel);
+  row_ = step(conv.rows.kernel_axis);
+  column_ = step(conv.columns.kernel_axis);
+}
+
+int weight_scale(const WinogradConv& conv) {
+  return conv.is_exact() ? 4 : 1;  // halves in two dimensions
+}
+
+bool sums_fit(const WinogradConv& conv, const WinogradWeights& weights) {
+  constexpr int m = 2, kFrequencies = (m + 2) * (m + 2);
+  // Four bytes make up an element of the spectrum, nine products a result.
+  const double value = 4 * (conv.stored == loop::Scalar::u8 ? 255 : 128), together = 9;
+  for (int64_t f = 0; f < conv.features; ++f) {
+    double sums[kFrequencies] = {};
+    for (int64_t c = 0; c < conv.channels; ++c) {
+      double taps[kFrequencies];
+      transform_taps(conv, weights, m, f, c, taps);
+      for (int i = 0; i < kFrequencies; ++i) {
+        if (std::abs(taps[i]) > 0x7fff) return false;
+        sums[i] += std::abs(taps[i]);
+      }
+    }
+    if (*std::max_element(std::begin(sums), std::end(sums)) * value * together > 0x7fffffff) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void transform_taps(const WinogradConv& conv, const WinogradWeights& weights, int m,
+                    int64_t feature, int64_t channel, double* values) {
+  const int a = frequencies(m);
+  double half[kMostFrequencies][3], g[3], u[kMostFrequencies];
+  for (int x = 0; x < 3; ++x) {
+    for (int y = 0; y < 3; ++y) g[y] = weight_scale(conv) * weights.at(feature, channel, y, x);
+    weight_transform(m, g, u);
+    for (int i = 0; i < a; ++i) half[i][x] = u[i];
+  }
+  for (int i = 0; i < a; ++i) weight_transform(m, half[i], values + i * a);
+}
+
+namespace {
+
+/// Channels c and c + 2 of four are the halves of a word, as winograd_words.h takes bytes apart.
+Literal in_words(const std::vector<double>& values, int64_t planes, const WinogradConv& conv) {
+  std::vector<double> words(values.size() / 2);
+  const auto half = [&](int64_t plane, int64_t c, int64_t f) {
+    const int64_t at = (plane * conv.channels + c) * conv.features + f;
+    return static_cast<uint32_t>(static_cast<int64_t>(values[static_cast<size_t>(at)]));
+  };
+  size_t next = 0;
+  for (int64_t plane = 0; plane < planes; ++plane) {
+    for (int64_t w = 0; w < conv.channels / 2; ++w) {
+      const int64_t c = w / 2 * 4 + w % 2;
+      for (int64_t f = 0; f < conv.features; ++f) {
+        const uint32_t word = (half(plane, c, f) & 0xffff) | half(plane, c + 2, f) << 16;
+        words[next++] = static_cast<int32_t>(word);
+      }
+    }
+  }
+  return Literal::from_doubles(ElementType::i32, {planes, conv.channels / 2, conv.features}, words);
+}
+
+}  // namespace
+
+Literal transformed_weights(const WinogradConv& conv, const WinogradWeights& weights, int m) {
+  const int planes = frequencies(m) * frequencies(m);
+  const int64_t plane = conv.channels * conv.features;
+  std::vector<double> values(static_cast<size_t>(planes * plane));
+  for (int64_t c = 0; c < conv.channels; ++c) {
+    for (int64_t f = 0; f < conv.features; ++f) {
+      double taps[kMostFrequencies * kMostFrequencies];
+      transform_taps(conv, weights, m, f, c, taps);
+      for (int i = 0; i < planes; ++i) {
+        values[static_cast<size_t>(i * plane + c * conv.features + f)] = taps[i];
+      }
+    }
+  }
+  if (conv.word > 1) return in_words(values, planes, conv);
+  return Literal::from_doubles(loop::element_of(conv.spectrum()),
+                               {planes, conv.channels, conv.features}, values);
+}
+
+}  // namespace backcast

@@ -1,0 +1,30 @@
+// Two channels at once in the transforms of bytes: hi·2^16 + lo, an integer for which additions and
+// subtractions are those of both, whatever their signs; no instruction for halves is needed. Sums
+// of four bytes stay far from 16 bits. Internal to the pass `winograd`.
+#pragma once
+
+#include "ir/loop/expr.h"
+
+namespace backcast {
+
+/// Bytes 0 and 2 of a word (`odd`: 1 and 3) as such a number.
+inline loop::Expr two_of_bytes(const loop::Expr& word, bool odd, bool are_signed) {
+  using loop::Op;
+  const auto number = [](int64_t value) { return loop::int_constant({loop::Scalar::i32}, value); };
+  // Signed bytes are unsigned ones less 128.
+  loop::Expr bytes =
+      are_signed ? loop::binary(Op::bit_xor, word, number(int32_t(0x80808080))) : word;
+  if (odd) bytes = loop::binary(Op::shr, bytes, number(8));
+  bytes = loop::binary(Op::bit_and, bytes, number(0x00ff00ff));
+  return are_signed ? bytes - number(0x00800080) : bytes;
+}
+
+/// The number as a word of two halves: what `lo` has borrowed goes back to `hi`.
+inline loop::Expr as_halves(const loop::Expr& both) {
+  using loop::Op;
+  const auto number = [](int64_t value) { return loop::int_constant({loop::Scalar::i32}, value); };
+  const loop::Expr sign = loop::binary(Op::bit_and, both, number(0x8000));
+  return both + loop::binary(Op::shl, sign, number(1));
+}
+
+}  // namespace backcast
