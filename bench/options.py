@@ -31,7 +31,7 @@ class Options:
         parser.add_argument("--markdown", action="store_true",
                             help="measure nothing: print the tables of the last results")
         parser.add_argument("--publish", action="store_true",
-                            help="write the tables into bench/README.md, too")
+                            help="write the tables into bench/results.md, too")
         parser.add_argument("--optimizer", choices=("sgd", "momentum", "adam"),
                             default="sgd")
         parser.add_argument("--compile-limit", type=common.positive, default=600,

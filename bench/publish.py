@@ -1,4 +1,4 @@
-"""Results as text: an area's section, and the part of bench/README.md that is made of them."""
+"""Results as text: an area's section, and the part of bench/results.md that is made of them."""
 
 import sys
 
@@ -25,9 +25,9 @@ def section(area, content):
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
-def write_readme(areas):
+def write_results(areas):
     """Replaces what lies between the two marks by the sections of all areas that have results."""
-    path = common.BENCH / "README.md"
+    path = common.BENCH / "results.md"
     text = path.read_text()
     if BEGIN not in text or END not in text:
         sys.exit(f"{path}: the marks of the results are missing")

@@ -106,9 +106,9 @@ class Results(unittest.TestCase):
             NAME="area", TITLE="nothing",
             tables=lambda content: [tables.Table("T", ["a", "b"], [["1", "2"]])])
         store.Store("area", self.program, False).save()
-        page = self.folder / "README.md"
+        page = self.folder / "results.md"
         page.write_text(f"head\n{publish.BEGIN}\nold\n{publish.END}\ntail\n")
-        publish.write_readme({"area": area})
+        publish.write_results({"area": area})
         text = page.read_text()
         self.assertTrue(text.startswith("head\n") and text.endswith("\ntail\n"))
         self.assertNotIn("old", text)
