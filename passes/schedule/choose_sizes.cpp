@@ -106,7 +106,7 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
   if (target_.vector_bits == 0) {
     // In order, one instruction at a time; three more for the loop.
     double memory = (multiplies_separately() ? 2.0 : 1.5) * static_cast<double>(loads);
-    return arithmetic + memory + 3.0;
+    return arithmetic + (memory + 3.0) / static_cast<double>(window_taps_);
   }
   double memory = static_cast<double>(loads * chains) / static_cast<double>(2 * window_taps_);
   double units = static_cast<double>(accumulators) / target_.fma_units * (fused ? 1 : 2);

@@ -63,6 +63,8 @@ bool Chooser::may_share_window(const Axis& taps) const {
 constexpr double kKeptBroadcasts = 1.05;
 // Fewer sums, no more than the units' latency asks for, have none to wait with.
 constexpr double kNoSpareSums = 0.9;
+// Without vectors borders cost what they cost anyway.
+constexpr double kScalar = 0.98;
 
 /// Of the largest tile.
 int64_t Chooser::sums() const {
@@ -74,9 +76,7 @@ int64_t Chooser::sums() const {
 /// Sums over constants are regrouped here and nowhere else: the packed constant follows the order
 /// of the loops at no cost.
 void Chooser::choose_window() {
-  if (general_ || lanes_ == 1 || schedule_.tile_axis.empty() || schedule_.jam > 1) {
-    return;
-  }
+  if (general_ || schedule_.tile_axis.empty() || schedule_.jam > 1) return;
   for (const Axis& taps : definition_.reduce_axes) {
     if (!may_share_window(taps)) continue;
     const NestSchedule plain = schedule_;
@@ -93,7 +93,7 @@ void Chooser::choose_window() {
     choose_sizes();
     const bool keeps = !plain.vector_segments.empty() && plain.vector_segments[0].vectors > 1;
     const bool waits = sums() < most && sums() <= asked;
-    const double gain = waits ? kNoSpareSums : keeps ? kKeptBroadcasts : 1;
+    const double gain = lanes_ == 1 ? kScalar : waits ? kNoSpareSums : keeps ? kKeptBroadcasts : 1;
     if (direct_cycles() <= before * gain) return;
     schedule_ = plain;
     window_taps_ = window_step_ = 1;
