@@ -266,16 +266,23 @@ Result divide_by_constant(Builder& b, const Node& node) {
   return b.emit(ops::mul, {node.operands[0], inverse});
 }
 
-/// One elementwise operation on two broadcasts with equal attributes is done on the small operands.
+/// One elementwise operation on two broadcasts with equal attributes, or of a scalar and a tensor,
+/// is done on the small operands.
 Result narrow_binary(Builder& b, const Node& node) {
   const Node left = operand(b, node, 0), right = operand(b, node, 1);
   if (left.op != &ops::broadcast || right.op != &ops::broadcast) return std::nullopt;
-  if (!(left.attrs == right.attrs)) return std::nullopt;
-  if (!(b.tensor_type(left.operands[0]).shape == b.tensor_type(right.operands[0]).shape)) {
+  std::vector<ValueId> small{left.operands[0], right.operands[0]};
+  const TensorType types[] = {b.tensor_type(small[0]), b.tensor_type(small[1])};
+  const size_t larger = types[0].rank() > 0 ? 0 : 1;
+  const bool with_scalar = types[larger].rank() > 0 && types[1 - larger].rank() == 0;
+  if (with_scalar) {
+    const BroadcastAttrs like{types[larger].shape, {}};
+    small[1 - larger] = b.emit(ops::broadcast, {small[1 - larger]}, like);
+  } else if (!(left.attrs == right.attrs) || !(types[0].shape == types[1].shape)) {
     return std::nullopt;
   }
-  ValueId small = b.emit(*node.op, {left.operands[0], right.operands[0]}, node.attrs);
-  return b.emit(ops::broadcast, {small}, left.attrs);
+  const ValueId result = b.emit(*node.op, small, node.attrs);
+  return b.emit(ops::broadcast, {result}, larger == 0 ? left.attrs : right.attrs);
 }
 
 Result narrow_unary(Builder& b, const Node& node) {

@@ -109,18 +109,9 @@ class IntegerProducts {
     }
     ValueId result = b_.emit(ops::cast, {product_of_narrow(node, integers)}, CastAttrs{});
     if (factors.empty()) return result;
-    const ValueId factor = factors.size() == 2 ? product(factors[0], factors[1]) : factors[0];
+    const ValueId factor =
+        factors.size() == 2 ? b_.emit(ops::mul, {factors[0], factors[1]}) : factors[0];
     return b_.emit(ops::mul, {result, factor});
-  }
-
-  /// Of two broadcasts to one shape, on the smaller tensor where one of them is a scalar.
-  ValueId product(ValueId x, ValueId y) {
-    const Node a = b_.node(x), b = b_.node(y);
-    const TensorType small = b_.tensor_type(a.operands[0]), large = b_.tensor_type(b.operands[0]);
-    if (small.rank() > 0 && large.rank() > 0) return b_.emit(ops::mul, {x, y});
-    if (small.rank() > 0) return product(y, x);
-    const ValueId wide = b_.emit(ops::broadcast, {a.operands[0]}, BroadcastAttrs{large.shape, {}});
-    return b_.emit(ops::broadcast, {b_.emit(ops::mul, {wide, b.operands[0]})}, b.attrs);
   }
 
   /// dot(x - z, w) of bytes x as dot(u, w) - y·sum(w), where weights are constant: u and y are x
@@ -165,7 +156,7 @@ class IntegerProducts {
     const ValueId offsets =
         b_.emit(ops::broadcast, {offset}, BroadcastAttrs{sums->spread.shape, {}});
     const ValueId product_of_all = b_.emit(*node.op, {x, w}, border->rest);
-    return b_.emit(ops::sub, {product_of_all, product(offsets, spread)});
+    return b_.emit(ops::sub, {product_of_all, b_.emit(ops::mul, {offsets, spread})});
   }
 
   /// A convolution whose input channels, three as a rule, are made to fill words with zeros.
