@@ -20,6 +20,7 @@ constexpr double kLargest = 0x1p21;
 struct Rounded {
   ValueId value;
   double zero = 0, low = 0, high = 0;
+  bool may_be_nan = false;
 };
 
 class Requantisation {
@@ -60,19 +61,21 @@ class Requantisation {
     if (node.op != &ops::cast || !node.type.is_tensor()) return std::nullopt;
     const ElementType to = node.type.tensor().element;
     if (!is_integer(to) || byte_size(to) > 2) return std::nullopt;
-    Rounded result{node.operands[0], 0, 0, 0};
+    Rounded result{node.operands[0]};
     if (operand(node, 0).op == &ops::add) {
       const Node& sum = operand(node, 0);
       const std::optional<double> zero = splat_of(from_, sum.operands[1]);
       if (!zero || *zero != std::nearbyint(*zero) || std::abs(*zero) > 0x1p16) return std::nullopt;
-      result = {sum.operands[0], *zero, 0, 0};
+      result = {sum.operands[0], *zero};
     }
     const Node& round = from_.node(result.value);
     if (round.op != &ops::round_even || round.type.tensor().element != ElementType::f32) {
       return std::nullopt;
     }
     result.value = round.operands[0];
-    if (!std::isfinite(size_of(result.value))) return std::nullopt;
+    result.may_be_nan = !std::isfinite(size_of(result.value));
+    // An instruction that rounds is as fast.
+    if (result.may_be_nan && target_.has_rounding) return std::nullopt;
     const ValueRange range = *range_of(to);
     result.low = range.low - result.zero;
     result.high = range.high - result.zero;
@@ -85,6 +88,14 @@ class Requantisation {
   ValueId clipped(ValueId x, double low, double high) {
     const ElementType element = b_.tensor_type(x).element;
     return b_.emit(ops::clamp, {x, b_.scalar(element, low), b_.scalar(element, high)});
+  }
+
+  /// x, or where that is none, `otherwise`: a conversion makes 0 of what is no number.
+  ValueId number(ValueId x, double otherwise) {
+    const TensorType type = b_.tensor_type(x);
+    const ValueId wide = b_.emit(ops::broadcast, {b_.scalar(type.element, otherwise)},
+                                 BroadcastAttrs{type.shape, {}});
+    return b_.emit(ops::select, {b_.emit(ops::is_nan, {x}), wide, x});
   }
 
   /// The nearest integers, clipped.
@@ -102,6 +113,7 @@ class Requantisation {
     double within = size_of(rounded.value);
     if (rounded.low >= 0) within = std::max(within, size_of_rectified(rounded.value));
     const bool clip_first = !(within <= kLargest);
+    if (rounded.may_be_nan) value = number(*value, -rounded.zero);
     if (clip_first) {
       value = clipped(*value, rounded.low, rounded.high);
       within = std::max(std::abs(rounded.low), std::abs(rounded.high));

@@ -2,8 +2,8 @@
 //   - x / s with a constant s becomes constants of x where x is a sum of scaled values (and may be
 //     clipped): (a·c + b) / s is a·(c/s) + b/s;
 //   - cast(round_even(y) + z), saturating, less z is the nearest integer to y, clipped to what the
-//     type leaves around z, where bounds show that y is a number. A rectifier before it joins the
-//     clipping.
+//     type leaves around z, where bounds show that y is a number, or no instruction rounds it. A
+//     rectifier before it joins the clipping.
 //   Requires: simplified.  Ensures: the same values to the rounding of what is rounded.
 #pragma once
 

@@ -157,5 +157,30 @@ TEST_P(IntegerProducts, OfTheEvaluatorWhenCompiled) {
 
 INSTANTIATE_TEST_SUITE_P(Random, IntegerProducts, testing::Range(0, 40));
 
+TEST(Rounding, OfWhatMayBeNoNumber) {
+  const Module module = parse_module(R"(
+func @main(%x: f32[12]) -> (i8[12], u8[12]) {
+  %s = constant {value=f32[] 0.3}
+  %t = broadcast %s {shape=[12]}
+  %d = div %x, %t
+  %r = round_even %d
+  %z = constant {value=f32[] -5}
+  %w = broadcast %z {shape=[12]}
+  %a = add %r, %w
+  %y = cast %a {to=i8}
+  %q = round_even %x
+  %u = cast %q {to=u8}
+  %o = tuple %y, %u
+  return %o
+})");
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Literal input = Literal::from_doubles(
+      ElementType::f32, {12},
+      {std::nan(""), kInfinity, -kInfinity, 1e30, -1e30, 0.15, 0.45, 2.5, 3.5, -2.5, 254.5, 255.5});
+  for (const char* target : {"cortex-m0", "cortex-m4", "cortex-m7", "x86-64", "x86-64-v3"}) {
+    expect_exact_on(target, module, {input});
+  }
+}
+
 }  // namespace
 }  // namespace backcast
