@@ -129,8 +129,9 @@ Text byte_pair_text(Prelude& prelude, Op op, Type type, const Text& a) {
 }
 
 bool adds_products(const TargetInfo& target, Op op, Type type) {
-  if (op == Op::dot4) return target.byte_products && type.is_vector();
-  if (op == Op::dot4_signed) return target.signed_byte_products && type.is_vector();
+  if (op == Op::dot4 || op == Op::dot4_signed) {
+    return type.is_vector() && target.has_dot4(op == Op::dot4_signed);
+  }
   if (op != Op::dot2 || !target.pair_products) return false;
   return is_arm(target) ? !type.is_vector()
                         : type.is_vector() && type.lanes == target.vector_lanes(4);

@@ -177,7 +177,7 @@ llvm::Value* emit_pair_product(Builder& builder, const Types& types, llvm::Value
 llvm::Value* emit_byte_product(Builder& builder, const Types& types, loop::Op op, llvm::Value* a,
                                llvm::Value* b) {
   const TargetInfo& target = types.target();
-  const bool direct = op == loop::Op::dot4 ? target.byte_products : target.signed_byte_products;
+  const bool direct = target.has_dot4(op == loop::Op::dot4_signed);
   if (!direct || lanes_of(a) == 1) return by_bytes(builder, op, a, b);
   const bool x86 = target.architecture == Architecture::x86_64 && op == loop::Op::dot4;
   BC_CHECK(x86 || target.architecture == Architecture::aarch64,

@@ -34,10 +34,7 @@ void note_rounding(NodeContext& n) {
 }
 
 ValueId saturate(Emitter& e, ValueId x, ElementType to) {
-  const int bits = static_cast<int>(byte_size(to)) * 8;
-  const double low = is_signed(to) ? -std::ldexp(1.0, bits - 1) : 0;
-  const double high = std::ldexp(1.0, is_signed(to) ? bits - 1 : bits) - 1;
-  return e.cast(e.clamp(x, low, high), to);
+  return e.cast(e.clamp(x, lowest_value(to), largest_value(to)), to);
 }
 
 void check_quantised(const NodeContext& n, ElementType to) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
 
 #include "ir/graph/error.h"
 
@@ -73,6 +74,15 @@ std::optional<ElementType> element_type_from_name(std::string_view name) {
 }
 
 int64_t byte_size(ElementType type) { return row(type).bytes; }
+double lowest_value(ElementType type) {
+  return is_signed(type) ? -std::ldexp(1.0, static_cast<int>(8 * byte_size(type)) - 1) : 0;
+}
+
+double largest_value(ElementType type) {
+  const int bits = static_cast<int>(8 * byte_size(type)) - (is_signed(type) ? 1 : 0);
+  return std::ldexp(1.0, bits) - 1;
+}
+
 bool is_float(ElementType type) { return row(type).floating; }
 bool is_integer(ElementType type) { return row(type).integer; }
 bool is_signed(ElementType type) { return row(type).is_signed; }

@@ -31,6 +31,10 @@ std::optional<ElementType> element_type_from_name(std::string_view name);
 /// Bytes of one stored element; bool takes one byte.
 int64_t byte_size(ElementType type);
 
+/// The ends of an integer type; of 64 bits to the nearest double.
+double lowest_value(ElementType type);
+double largest_value(ElementType type);
+
 bool is_float(ElementType type);
 bool is_integer(ElementType type);  // bool is not an integer
 bool is_signed(ElementType type);   // floats are signed

@@ -23,14 +23,10 @@ int64_t product(const std::vector<int64_t>& shape) {
 
 /// What values of the type lie within; doubles hold integers exactly up to 2^53 only.
 std::pair<double, double> range_of(ElementType element) {
-  return visit_compute_type(element, [&](auto zero) -> std::pair<double, double> {
-    using T = decltype(zero);
-    if constexpr (std::is_same_v<T, double>) return {-1e300, 1e300};
-    if (element == ElementType::f16) return {-65504.0, 65504.0};
-    if constexpr (std::is_same_v<T, float>) return {-3e38, 3e38};
-    return {static_cast<double>(std::numeric_limits<T>::lowest()),
-            static_cast<double>(std::numeric_limits<T>::max())};
-  });
+  if (is_integer(element)) return {lowest_value(element), largest_value(element)};
+  if (element == ElementType::boolean) return {0, 1};
+  if (element == ElementType::f16) return {-65504.0, 65504.0};
+  return element == ElementType::f64 ? std::pair{-1e300, 1e300} : std::pair{-3e38, 3e38};
 }
 
 /// What overflows is not known: a float may be infinite or NaN, an integer wraps around.

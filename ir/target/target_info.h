@@ -54,10 +54,14 @@ struct TargetInfo {
   std::string cross_compiler;  // for verify's harness: "aarch64-linux-gnu-gcc"
   std::string compiler_flags;  // for --emit c and the harness: "-mcpu=cortex-m4 -mthumb …"
 
+  /// Is dot4 (`are_signed`: dot4_signed) of vectors an instruction?
+  bool has_dot4(bool are_signed) const {
+    return vector_bits > 0 && (are_signed ? signed_byte_products : byte_products);
+  }
   /// Are there instructions for factors of integer products that are bytes?
   bool multiplies_bytes(bool are_signed) const {
-    if (vector_bits == 0) return pair_products;  // whose words are taken apart
-    return are_signed ? signed_byte_products : byte_products;
+    // Words of bytes are taken apart without vectors.
+    return vector_bits == 0 ? pair_products : has_dot4(are_signed);
   }
   /// Are such factors best kept in bytes, where they fit? In 16 bits otherwise.
   bool keeps_bytes(bool are_signed) const {

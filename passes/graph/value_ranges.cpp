@@ -12,9 +12,7 @@ double ValueRange::reach() const { return std::max(std::abs(low), std::abs(high)
 
 std::optional<ValueRange> range_of(ElementType type) {
   if (!is_integer(type) || byte_size(type) > 4) return std::nullopt;
-  const int bits = 8 * static_cast<int>(byte_size(type));
-  if (!is_signed(type)) return ValueRange{0, std::ldexp(1.0, bits) - 1};
-  return ValueRange{-std::ldexp(1.0, bits - 1), std::ldexp(1.0, bits - 1) - 1};
+  return ValueRange{lowest_value(type), largest_value(type)};
 }
 
 std::optional<ElementType> factor_type(const ValueRange& range, const TargetInfo& target) {
