@@ -10,6 +10,7 @@
 #include "ir/loop/add.h"
 #include "ir/loop/step_access.h"
 #include "ir/loop/words.h"
+#include "passes/lower/definition_cost.h"
 #include "passes/lower/winograd_choice.h"
 #include "passes/lower/winograd_kernels.h"
 #include "passes/lower/winograd_layer.h"
@@ -68,7 +69,7 @@ class Winograd {
   }
 
   /// Bytes are transformed where nothing multiplies more than two of them at once: without vectors.
-  /// Where words of two are multiplied, bytes must lie in words.
+  /// Where words of two are multiplied, bytes must lie in words, and nothing else may read them.
   bool read_in_words(WinogradConv& conv, const Kernel& kernel, const Step& step) const {
     constexpr int64_t kBytes = 4;
     if (target_.vector_bits > 0) return false;
@@ -76,7 +77,10 @@ class Winograd {
     const Buffer& input = result_.buffer(loop::buffer_of(kernel, step, conv.input));
     const Expr& last = conv.input_access->args.back();
     if (last->kind != loop::ExprKind::var || last->name != conv.channel) return false;
-    if (!loop::lies_in_words(result_, input, kBytes)) return false;
+    int64_t reads = 0;
+    for_each_access(conv.definition,
+                    [&](const loop::ExprNode& read, bool) { reads += read.name == conv.input; });
+    if (reads != 1 || !loop::lies_in_words(result_, input, kBytes)) return false;
     conv.word = kBytes;
     return true;
   }

@@ -193,6 +193,25 @@ TEST(ExactWinogradLayers, StayDirectWhereSumsMightNotFit) {
   EXPECT_EQ(result.notes.winograd_layers[0].tile, 0);
 }
 
+TEST(ExactWinogradLayers, LeaveBytesToOtherReaders) {
+  const Module module = parse_module(R"(
+func @main(%x: u8[1,6,6,4], %limit: u8[1,6,6,4]) -> i32[1,6,6,4] {
+  %m = min %x, %limit
+  %a = cast %m {to=i32}
+  %w = constant {value=i8[1,4,3,3] [1,2,3,4,5,6,7,8,9,-1,2,-3,4,-5,6,-7,8,-9,127,0,0,0,-128,0,0,0,1,0,0,1,0,1,0,1,0,0]}
+  %v = concat %w, %w, %w, %w {axis=0}
+  %b = cast %v {to=i32}
+  %c = conv %a, %b {input_feature=3, input_spatial=[1,2], kernel_spatial=[2,3], output_feature=3, output_spatial=[1,2], strides=[1,1], pad_low=[1,1], pad_high=[1,1], input_dilation=[1,1], kernel_dilation=[1,1]}
+  %y = add %c, %a
+  return %y
+})");
+  const std::vector<Literal> inputs = inputs_of({"u8", 1, 6, 6, 4, 4, {1, 1, 1, 1}});
+  for (const char* target : {"cortex-m0", "cortex-m4"}) {
+    const PipelineResult result = compile(module, target, WinogradMode::on);
+    EXPECT_EQ(loop::interpret(result.program, "run", inputs), expected_of(module, inputs));
+  }
+}
+
 TEST(ExactWinogradLayers, StayDirectWithStridesAndWithVectors) {
   const Conv conv = {"u8", 1, 8, 8, 16, 16, {1, 1, 1, 1}};
   EXPECT_TRUE(compile(module_of(conv, 2), "cortex-m4", WinogradMode::on, "winograd")
