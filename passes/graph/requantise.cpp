@@ -29,20 +29,23 @@ class Requantisation {
       : from_(from),
         target_(target),
         uses_(use_counts(from)),
+        users_(static_cast<size_t>(from.size())),
         ranges_(module, from),
         rewriter_(module, from),
-        b_(rewriter_.builder()) {}
+        b_(rewriter_.builder()) {
+    for (int64_t i = 0; i < from.size(); ++i) {
+      for (const ValueId operand : from.node(ValueId(i)).operands) {
+        users_[static_cast<size_t>(operand.index)].push_back(i);
+      }
+    }
+  }
 
   Function run() {
     for (int64_t i = 0; i < from_.size(); ++i) {
       const ValueId id(i);
       const Node& node = from_.node(id);
       if (const std::optional<Rounded> rounded = rounded_at(id)) {
-        b_.set_loc(node.loc);
-        const ValueId nearest = nearest_of(*rounded, node);
-        nearest_[id.index] = {nearest, rounded->zero};
-        const ValueId whole = shifted(nearest, rounded->zero);
-        rewriter_.map(id, b_.emit(ops::cast, {whole}, node.attrs.with({{"within", 0.0}})));
+        store(id, *rounded);
       } else if (const std::optional<ValueId> same = less_zero_point(node)) {
         rewriter_.map(id, *same);
       }
@@ -98,8 +101,8 @@ class Requantisation {
     return b_.emit(ops::select, {b_.emit(ops::is_nan, {x}), wide, x});
   }
 
-  /// The nearest integers, clipped.
-  ValueId nearest_of(const Rounded& rounded, const Node& node) {
+  /// The nearest integers and `shift`, clipped.
+  ValueId nearest_of(const Rounded& rounded, const Node& node, double shift) {
     ValueId from = rounded.value;
     // Divisions come first: a rectifier before them joins the clipping.
     std::optional<ValueId> value = undivided(from);
@@ -120,16 +123,52 @@ class Requantisation {
     }
     const CastAttrs nearest{ElementType::i32, Rounding::nearest_even,
                             std::exp2(std::ceil(std::log2(std::max(within, 1.0))))};
-    const ValueId integer = b_.emit(ops::cast, {*value}, nearest);
-    return stored(clip_first ? integer : clipped(integer, rounded.low, rounded.high), rounded);
+    const ValueId integer = shifted(b_.emit(ops::cast, {*value}, nearest), shift);
+    return clip_first ? integer : clipped(integer, rounded.low + shift, rounded.high + shift);
   }
 
-  /// By way of what is stored, if it is; readers convert.
-  ValueId stored(ValueId integer, const Rounded& rounded) {
+  /// Chooses what is stored of the integers around the zero point, if they are; readers convert.
+  void store(ValueId id, const Rounded& rounded) {
+    const Node& node = from_.node(id);
+    const CastAttrs as_before{node.type.tensor().element};
     const std::optional<ElementType> type = factor_type({rounded.low, rounded.high}, target_);
-    if (!type) return integer;
-    const ValueId narrow = b_.emit(ops::cast, {integer}, CastAttrs{*type});
-    return b_.emit(ops::cast, {narrow}, CastAttrs{ElementType::i32});
+    const bool fits_byte = type && byte_size(*type) == 1;
+    if (target_.vector_bits == 0 && !fits_byte && byte_size(as_before.to) == 1 &&
+        !is_factor(id, rounded.zero)) {
+      // Half of 16 bits, for an addition where it is read.
+      const ValueId byte = b_.emit(ops::cast, {nearest_of(rounded, node, rounded.zero)}, as_before);
+      nearest_[id.index] = {shifted(in_i32(byte), -rounded.zero), rounded.zero};
+      rewriter_.map(id, byte);
+      return;
+    }
+    ValueId integer = nearest_of(rounded, node, 0);
+    if (type) integer = in_i32(b_.emit(ops::cast, {integer}, CastAttrs{*type}));
+    nearest_[id.index] = {integer, rounded.zero};
+    rewriter_.map(id, b_.emit(ops::cast, {shifted(integer, rounded.zero)}, as_before));
+  }
+
+  ValueId in_i32(ValueId x) { return b_.emit(ops::cast, {x}, CastAttrs{ElementType::i32}); }
+
+  /// Does a product read the value less its zero point, as integer_products has it stored?
+  bool is_factor(ValueId id, double zero) const {
+    const auto any_user = [&](int64_t value, const auto& holds) {
+      const std::vector<int64_t>& users = users_[static_cast<size_t>(value)];
+      return std::any_of(users.begin(), users.end(), holds);
+    };
+    const auto is_stored = [&](int64_t user) {
+      const Node& node = from_.node(ValueId(user));
+      return node.op == &ops::cast && is_integer(node.type.tensor().element) &&
+             byte_size(node.type.tensor().element) <= 2;
+    };
+    return any_user(id.index, [&](int64_t wide) {
+      if (from_.node(ValueId(wide)).op != &ops::cast) return false;
+      if (zero == 0) return any_user(wide, is_stored);
+      return any_user(wide, [&](int64_t less) {
+        const Node& node = from_.node(ValueId(less));
+        if (node.op != &ops::sub && node.op != &ops::add) return false;
+        return any_user(less, is_stored);
+      });
+    });
   }
 
   ValueId operand_of(ValueId id) const { return from_.node(id).operands[0]; }
@@ -231,6 +270,7 @@ class Requantisation {
   const Function& from_;
   const TargetInfo& target_;
   std::vector<int> uses_;
+  std::vector<std::vector<int64_t>> users_;  // by value number
   ValueRanges ranges_;
   Rewriter rewriter_;
   Builder& b_;

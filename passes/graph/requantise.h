@@ -3,7 +3,8 @@
 //     clipped): (a·c + b) / s is a·(c/s) + b/s;
 //   - cast(round_even(y) + z), saturating, less z is the nearest integer to y, clipped to what the
 //     type leaves around z, where bounds show that y is a number, or no instruction rounds it. A
-//     rectifier before it joins the clipping.
+//     rectifier before it joins the clipping. What bytes hold only with their zero point stays so
+//     on scalar cores, unless a product reads it: half the memory.
 //   Requires: simplified.  Ensures: the same values to the rounding of what is rounded.
 #pragma once
 
