@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "ir/loop/liveness.h"
 #include "ir/loop/step_access.h"
@@ -27,6 +29,18 @@ struct Peak {
   std::vector<BufferId> live;  // largest first
 };
 
+/// Bytes of the arena that lie in one of the ranges [begin, end).
+int64_t covered(std::vector<std::pair<int64_t, int64_t>> ranges) {
+  std::sort(ranges.begin(), ranges.end());
+  int64_t bytes = 0, end = 0;
+  for (const auto& [first, last] : ranges) {
+    bytes += std::max<int64_t>(last - std::max(first, end), 0);
+    end = std::max(end, last);
+  }
+  return bytes;
+}
+
+/// Of a planned program.
 Peak peak_of(const Program& program) {
   Peak peak;
   for (const loop::EntryPoint& entry : program.entries) {
@@ -34,14 +48,18 @@ Peak peak_of(const Program& program) {
     const std::vector<const loop::Step*> steps = loop::flat_steps(entry.steps);
     for (size_t s = 0; s < steps.size(); ++s) {
       Peak here{entry.name, steps[s]->loc, 0, {}};
+      std::vector<std::pair<int64_t, int64_t>> places;  // a result may lie where an operand dies
       for (size_t id = 0; id < ranges.size(); ++id) {
         const BufferId buffer = static_cast<BufferId>(id);
         if (program.buffer(buffer).kind != BufferClass::arena) continue;
         const int64_t at = static_cast<int64_t>(s);
         if (ranges[id].first > at || ranges[id].last < at) continue;
-        here.bytes += program.storage_bytes(buffer);
+        const int64_t offset = program.buffer(buffer).offset;
+        if (offset < 0) continue;  // a view
+        places.emplace_back(offset, offset + program.storage_bytes(buffer));
         here.live.push_back(buffer);
       }
+      here.bytes = covered(std::move(places));
       if (here.bytes > peak.bytes) peak = std::move(here);
     }
   }
@@ -75,37 +93,81 @@ Peak peak_of(const Program& program) {
 
 }  // namespace
 
+namespace {
+
+/// The program with values computed again, towards a goal for its arena.
+struct Attempt {
+  Program program, planned;
+  Recomputation done;
+};
+
+class Fitting {
+ public:
+  Fitting(const Program& program, const TargetInfo& target) : program_(program), target_(target) {}
+
+  /// What runs in pieces overlaps nothing.
+  Program plan(const Program& p) const { return plan_memory(parallelize(p, target_), target_); }
+
+  Attempt towards(int64_t goal) const {
+    Attempt attempt;
+    attempt.program = rematerialize(program_, target_, {goal, 1e6}, &attempt.done);
+    attempt.planned = plan(attempt.program);
+    return attempt;
+  }
+
+  /// Fits `budget`, if aiming at it or a little lower does.
+  std::optional<Attempt> within(int64_t budget) const {
+    // The plan may need more than what is live: aim lower by what is missing.
+    int64_t goal = budget;
+    for (int attempt = 0; attempt < kMaxAttempts && goal >= 0; ++attempt) {
+      Attempt tried = towards(goal);
+      if (tried.planned.arena_bytes <= budget) return tried;
+      const bool reached = tried.planned.arena_bound <= goal;
+      if (!reached && attempt > 0) break;
+      goal -= std::max<int64_t>(tried.planned.arena_bytes - budget, budget / 64 + 1);
+    }
+    return std::nullopt;
+  }
+
+  /// The least that is found between `budget` and `most`: a goal out of reach leads nowhere near
+  /// it, so the way there goes by goals that are reached. Ends once the budget is.
+  Attempt least(int64_t budget, int64_t most) const {
+    Attempt best = towards(most);
+    for (int64_t low = std::max<int64_t>(budget, 0), high = most; high - low > most / 64;) {
+      const int64_t goal = low + (high - low) / 2;
+      Attempt tried = towards(goal);
+      const int64_t reached = tried.planned.arena_bytes;
+      if (reached < best.planned.arena_bytes) best = std::move(tried);
+      if (best.planned.arena_bytes <= budget) break;
+      (reached <= goal + goal / 64 ? high : low) = goal;
+    }
+    return best;
+  }
+
+ private:
+  const Program& program_;
+  const TargetInfo& target_;
+};
+
+}  // namespace
+
 Program fit_memory(const Program& program, const TargetInfo& target, int64_t ram,
                    std::string* summary) {
-  // What runs in pieces overlaps nothing.
-  const auto plan = [&](const Program& p) { return plan_memory(parallelize(p, target), target); };
-  const Program before = plan(program);
+  const Fitting fitting(program, target);
+  const Program before = fitting.plan(program);
   const int64_t budget = ram - before.state_bytes;
-  const auto fits = [&](const Program& planned) { return planned.arena_bytes <= budget; };
-  if (fits(before)) {
+  if (before.arena_bytes <= budget) {
     if (summary != nullptr) *summary = "recomputes nothing";
     return program;
   }
-  Program least = before;
-  // The plan may need more than what is live: aim lower by what is missing.
-  int64_t goal = budget;
-  for (int attempt = 0; attempt < kMaxAttempts && goal >= 0; ++attempt) {
-    Recomputation done;
-    Program tried = rematerialize(program, target, {goal, 1e6}, &done);
-    Program planned = plan(tried);
-    if (fits(planned)) {
-      if (summary != nullptr) {
-        *summary = fmt::format("{}, arena {} → {} bytes", done.to_string(), before.arena_bytes,
-                               planned.arena_bytes);
-      }
-      return tried;
-    }
-    const bool reached = planned.arena_bound <= goal;
-    goal -= std::max<int64_t>(planned.arena_bytes - budget, budget / 64 + 1);
-    if (planned.arena_bytes < least.arena_bytes) least = std::move(planned);
-    if (!reached && attempt > 0) break;
+  std::optional<Attempt> fits = fitting.within(budget);
+  if (!fits) fits = fitting.least(budget, before.arena_bytes);
+  if (fits->planned.arena_bytes > budget) fail(fits->planned, ram);
+  if (summary != nullptr) {
+    *summary = fmt::format("{}, arena {} → {} bytes", fits->done.to_string(), before.arena_bytes,
+                           fits->planned.arena_bytes);
   }
-  fail(least, ram);
+  return fits->program;
 }
 
 }  // namespace backcast

@@ -58,6 +58,23 @@ TEST(Ram, EveryBudgetGivesTheSameBits) {
   EXPECT_EQ(met, 3) << "budgets that can be met";
 }
 
+TEST(Ram, NamesALeastThatIsEnough) {
+  const std::string model = reference_model("ic");
+  const TrainingRequest request = request_for(one_image(), "sgd", false);
+  int64_t least = 0;
+  try {
+    TrainingLibrary(model, request, "jit", 1);
+  } catch (const CompileError& error) {
+    const std::string text = error.what(), before = "recomputation reaches is ";
+    const size_t at = text.find(before);
+    ASSERT_NE(at, text.npos) << text;
+    least = std::stoll(text.substr(at + before.size()));
+  }
+  ASSERT_GT(least, 0);
+  EXPECT_LE(total(TrainingLibrary(model, request, "jit", least)), least);
+  EXPECT_LT(least, total(TrainingLibrary(model, request, "jit")));
+}
+
 TEST(Ram, WithoutABudgetTheBitsAreTheSame) {
   const std::string model = reference_model("ic");
   const TrainingRequest request = request_for(one_image(), "sgd", false);
