@@ -74,6 +74,7 @@ std::optional<ElementType> element_type_from_name(std::string_view name) {
 }
 
 int64_t byte_size(ElementType type) { return row(type).bytes; }
+
 double lowest_value(ElementType type) {
   return is_signed(type) ? -std::ldexp(1.0, static_cast<int>(8 * byte_size(type)) - 1) : 0;
 }

@@ -17,7 +17,7 @@ bool lies_in_words(const Program& program, const Buffer& buffer, int64_t count) 
   return true;
 }
 
-BufferId add_words(Program& program, const std::string& wish, BufferId id, int64_t count) {
+BufferId add_words(Program& program, BufferId id, int64_t count) {
   Buffer words = program.buffer(id);
   words.element = ElementType::i32;
   words.shape.back() = Dim::floor_div(words.shape.back(), count);
@@ -25,7 +25,20 @@ BufferId add_words(Program& program, const std::string& wish, BufferId id, int64
   whole.alignment = std::max<int64_t>(whole.alignment, byte_size(ElementType::i32));
   words.view_of = id;
   words.view_offset = 0;
+  const std::string wish = words.name + (count == 4 ? "_bytes" : "_pairs");
   return add_buffer(program, wish, std::move(words));
+}
+
+void hand_over_words(const Program& program, Kernel& kernel, Step& call, const std::string& name,
+                     BufferId words) {
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+    BufferParam& param = kernel.buffers[i];
+    std::erase(param.over, name);
+    if (param.name != name) continue;
+    call.buffers[i] = words;
+    param.element = Scalar::i32;
+    param.shape = program.buffer(words).shape;
+  }
 }
 
 }  // namespace backcast::loop

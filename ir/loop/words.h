@@ -8,8 +8,12 @@ namespace backcast::loop {
 /// Whether words of `count` neighbours along the last dimension can be read where the buffer lies:
 /// in the arena, at places that a word may have, with elements of 32 / `count` bits.
 bool lies_in_words(const Program& program, const Buffer& buffer, int64_t count);
-/// Adds a view of such a buffer as i32, its last dimension `count` times smaller, as `wish`. What
-/// it is a view of is aligned to words from then on.
-BufferId add_words(Program& program, const std::string& wish, BufferId id, int64_t count);
+/// Adds a view of such a buffer as i32, its last dimension `count` times smaller. What it is a view
+/// of is aligned to words from then on.
+BufferId add_words(Program& program, BufferId id, int64_t count);
+/// Makes the call hand over `words` for the kernel's parameter `name`, whose storage no result may
+/// take over any more.
+void hand_over_words(const Program& program, Kernel& kernel, Step& call, const std::string& name,
+                     BufferId words);
 
 }  // namespace backcast::loop

@@ -28,7 +28,6 @@ class Requantisation {
   Requantisation(const Module& module, const Function& from, const TargetInfo& target)
       : from_(from),
         target_(target),
-        uses_(use_counts(from)),
         users_(static_cast<size_t>(from.size())),
         ranges_(module, from),
         rewriter_(module, from),
@@ -55,7 +54,9 @@ class Requantisation {
 
  private:
   const Node& operand(const Node& node, size_t i) const { return from_.node(node.operands[i]); }
-  bool used_once(ValueId id) const { return uses_[static_cast<size_t>(id.index)] == 1; }
+  bool used_once(ValueId id) const {
+    return users_[static_cast<size_t>(id.index)].size() == 1 && id != from_.result;
+  }
 
   // ---- what is rounded -------------------------------------------------------------------------
 
@@ -269,7 +270,6 @@ class Requantisation {
 
   const Function& from_;
   const TargetInfo& target_;
-  std::vector<int> uses_;
   std::vector<std::vector<int64_t>> users_;  // by value number
   ValueRanges ranges_;
   Rewriter rewriter_;

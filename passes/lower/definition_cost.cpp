@@ -88,6 +88,12 @@ size_t params(const Definition& definition) {
   return names.size();
 }
 
+int64_t reads_of(const Definition& definition, const std::string& param) {
+  int64_t reads = 0;
+  for_each_access(definition, [&](const ExprNode& read, bool) { reads += read.name == param; });
+  return reads;
+}
+
 void for_each_access(const Definition& definition,
                      const std::function<void(const ExprNode&, bool)>& f) {
   const auto walk = [&](const Expr& e, bool in_reduction) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "ir/loop/stmt.h"
 
@@ -28,6 +29,9 @@ size_t params(const loop::Definition& definition);
 /// Calls f(access node, inside an accumulator?) for every read.
 void for_each_access(const loop::Definition& definition,
                      const std::function<void(const loop::ExprNode&, bool)>& f);
+
+/// How often a parameter is read.
+int64_t reads_of(const loop::Definition& definition, const std::string& param);
 
 /// Rewrites every expression of accumulators and output values bottom-up.
 void transform(loop::Definition& definition, const std::function<loop::Expr(const loop::Expr&)>& f);

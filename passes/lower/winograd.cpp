@@ -1,8 +1,6 @@
 // See winograd.h. One walk over the steps; a layer's kernel is replaced where it is called.
 #include "passes/lower/winograd.h"
 
-#include <fmt/format.h>
-
 #include <map>
 #include <optional>
 #include <set>
@@ -77,10 +75,8 @@ class Winograd {
     const Buffer& input = result_.buffer(loop::buffer_of(kernel, step, conv.input));
     const Expr& last = conv.input_access->args.back();
     if (last->kind != loop::ExprKind::var || last->name != conv.channel) return false;
-    int64_t reads = 0;
-    for_each_access(conv.definition,
-                    [&](const loop::ExprNode& read, bool) { reads += read.name == conv.input; });
-    if (reads != 1 || !loop::lies_in_words(result_, input, kBytes)) return false;
+    if (reads_of(conv.definition, conv.input) != 1) return false;
+    if (!loop::lies_in_words(result_, input, kBytes)) return false;
     conv.word = kBytes;
     return true;
   }
@@ -138,7 +134,11 @@ class Winograd {
 
   void rewrite(Step& step, Kernel kernel, const WinogradConv& conv, const WinogradWeights& weights,
                const WinogradForm& form, WinogradLayer& layer) {
-    if (conv.word > 1) hand_over_words(step, kernel, conv);
+    if (conv.word > 1) {
+      const BufferId input = loop::buffer_of(kernel, step, conv.input);
+      loop::hand_over_words(result_, kernel, step, conv.input,
+                            loop::add_words(result_, input, conv.word));
+    }
     Buffer filter;
     filter.kind = BufferClass::constant;
     filter.value = transformed_weights(conv, weights, form.m);
@@ -166,18 +166,6 @@ class Winograd {
     step.kernel = loop::add_kernel(result_, name + "_winograd", std::move(made));
   }
 
-  void hand_over_words(Step& step, Kernel& kernel, const WinogradConv& conv) {
-    for (size_t i = 0; i < kernel.buffers.size(); ++i) {
-      loop::BufferParam& param = kernel.buffers[i];
-      std::erase(param.over, conv.input);
-      if (param.name != conv.input) continue;
-      const std::string wish = result_.buffer(step.buffers[i]).name + "_bytes";
-      step.buffers[i] = loop::add_words(result_, wish, step.buffers[i], conv.word);
-      param.element = loop::Scalar::i32;
-      param.shape = result_.buffer(step.buffers[i]).shape;
-    }
-  }
-
   const TargetInfo& target_;
   WinogradMode mode_;
   std::vector<WinogradLayer>* layers_;
@@ -189,18 +177,6 @@ class Winograd {
 Program winograd(const Program& program, const TargetInfo& target, WinogradMode mode,
                  std::vector<WinogradLayer>* layers) {
   return Winograd(program, target, mode, layers).run();
-}
-
-std::string describe(const WinogradLayer& layer) {
-  if (layer.tile == 0) return "direct";
-  if (layer.error == 0 && layer.direct_error == 0) {
-    return fmt::format("F({0}x{0},3x3), exact, weights {1} bytes, scratch {2} bytes", layer.tile,
-                       layer.weight_bytes, layer.scratch_bytes);
-  }
-  return fmt::format(
-      "F({0}x{0},3x3), relative error {1:.1e} (direct {2:.1e}), weights {3} bytes, "
-      "scratch {4} bytes",
-      layer.tile, layer.error, layer.direct_error, layer.weight_bytes, layer.scratch_bytes);
 }
 
 }  // namespace backcast

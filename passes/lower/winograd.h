@@ -40,7 +40,4 @@ struct WinogradLayer {
 loop::Program winograd(const loop::Program& program, const TargetInfo& target, WinogradMode mode,
                        std::vector<WinogradLayer>* layers = nullptr);
 
-/// `F(4x4,3x3), error 3.1e-06 (direct 4e-07), weights 147,456 bytes, scratch 36,864 bytes`.
-std::string describe(const WinogradLayer& layer);
-
 }  // namespace backcast

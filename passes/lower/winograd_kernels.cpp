@@ -155,7 +155,6 @@ class InputTransform : public TileLoops {
 
   /// Element of the spectrum for the frequency and what is at hand of the lane's channels.
   Expr place(int frequency) const {
-    if (conv_.word == 1) return plane_index(frequency, form_.input_stride, conv_.channels, lane_);
     return plane_index(frequency, form_.input_stride, conv_.spectrum_elements(),
                        lane_ * Expr(parts()) + Expr(part_));
   }

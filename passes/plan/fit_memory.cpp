@@ -91,10 +91,6 @@ Peak peak_of(const Program& program) {
   throw DoesNotFit(text);
 }
 
-}  // namespace
-
-namespace {
-
 /// The program with values computed again, towards a goal for its arena.
 struct Attempt {
   Program program, planned;

@@ -66,14 +66,11 @@ class Ordering {
 
   /// The only place where a definition reads a parameter, if that is in its sum.
   static std::optional<Expr> only_read(const Definition& definition, const std::string& param) {
-    int64_t reads = 0;
-    for_each_access(definition,
-                    [&](const loop::ExprNode& read, bool) { reads += read.name == param; });
     Expr found;
     loop::visit(definition.accumulators[0].value, [&](const Expr& e) {
       if (e->kind == ExprKind::access && e->name == param) found = e;
     });
-    if (reads != 1 || !found) return std::nullopt;
+    if (reads_of(definition, param) != 1 || !found) return std::nullopt;
     return found;
   }
 

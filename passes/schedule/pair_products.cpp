@@ -147,16 +147,13 @@ class Pairing {
                                const std::string& axis, Places form) const {
     const Expr& read = value->kind == ExprKind::cast ? value->args[0] : value;
     if (read->kind != ExprKind::access || read->args.empty()) return std::nullopt;
-    int64_t reads = 0;
-    for_each_access(definition,
-                    [&](const loop::ExprNode& other, bool) { reads += other.name == read->name; });
     std::optional<size_t> dimension;
     for (size_t d = 0; d < read->args.size(); ++d) {
       if (!mentions(read->args[d], axis)) continue;
       if (dimension || read->args[d]->kind != ExprKind::var) return std::nullopt;
       dimension = d;
     }
-    if (reads != 1 || !dimension) return std::nullopt;
+    if (reads_of(definition, read->name) != 1 || !dimension) return std::nullopt;
     const Kernel& kernel = result_.kernels.at(step.kernel);
     const Buffer& buffer = result_.buffer(loop::buffer_of(kernel, step, read->name));
     const Dim& length = buffer.shape[*dimension];
@@ -211,26 +208,21 @@ class Pairing {
   /// Makes the call hand over words.
   void hand_over_words(Step& step, const Factor& factor) {
     Kernel& kernel = result_.kernels.at(step.kernel);
-    for (size_t i = 0; i < kernel.buffers.size(); ++i) {
-      loop::BufferParam& param = kernel.buffers[i];
-      std::erase(param.over, factor.read->name);
-      if (param.name != factor.read->name) continue;
-      const BufferId id = step.buffers[i];
-      const int64_t count = per_word(factor.places);
-      const std::string wish = result_.buffer(id).name + (count == 4 ? "_bytes" : "_pairs");
-      if (factor.constant) {
-        Buffer words = result_.buffer(id);
-        words.element = ElementType::i32;
-        words.value = as_words(words.value, factor.dimension, factor.places);
-        words.shape = words.value.type().shape;
-        words.alignment = 0;
-        step.buffers[i] = loop::add_buffer(result_, wish, std::move(words));
-      } else {
-        step.buffers[i] = loop::add_words(result_, wish, id, count);
-      }
-      param.element = Scalar::i32;
-      param.shape = result_.buffer(step.buffers[i]).shape;
-    }
+    const std::string& name = factor.read->name;
+    const BufferId id = loop::buffer_of(kernel, step, name);
+    const BufferId words = factor.constant ? add_constant(id, factor)
+                                           : loop::add_words(result_, id, per_word(factor.places));
+    loop::hand_over_words(result_, kernel, step, name, words);
+  }
+
+  BufferId add_constant(BufferId id, const Factor& factor) {
+    Buffer words = result_.buffer(id);
+    words.element = ElementType::i32;
+    words.value = as_words(words.value, factor.dimension, factor.places);
+    words.shape = words.value.type().shape;
+    words.alignment = 0;
+    const std::string wish = words.name + (per_word(factor.places) == 4 ? "_bytes" : "_pairs");
+    return loop::add_buffer(result_, wish, std::move(words));
   }
 
   const TargetInfo& target_;
