@@ -22,6 +22,7 @@ import rounds  # noqa: E402
 import store  # noqa: E402
 import tables  # noqa: E402
 import workers  # noqa: E402
+from areas import training  # noqa: E402
 
 ANSWERING = ("import sys\nprint('hello')\nprint('ready {\"version\": \"1\"}', flush=True)\n"
              "for line in sys.stdin: print(int(line.split()[1]) * 1000, "
@@ -142,6 +143,14 @@ class Goals(unittest.TestCase):
         for (area, row, measure), (relation, goal) in goals.all_goals().items():
             self.assertIn(relation, (">=", "<="), (area, row, measure))
             self.assertGreater(goal, 0)
+
+
+class TrainingCases(unittest.TestCase):
+    def test_a_case_is_a_network_a_batch_and_perhaps_a_variant(self):
+        cases = training.all_cases()
+        self.assertEqual(cases.index("ic:8:winograd"), cases.index("ic:8") + 1)
+        self.assertEqual(training.parts_of("ic:8"), ("ic", 8, []))
+        self.assertEqual(training.parts_of("ic:1:winograd"), ("ic", 1, ["--winograd", "auto"]))
 
 
 class Networks(unittest.TestCase):

@@ -244,7 +244,7 @@ Files emit_files(const CompiledModel& model, Emit emit) {
   report.dropped_channels = model.result.notes.dropped.channels;
   report.macs_before = model.macs_before;
   report.promise = model.promise;
-  for (const WinogradLayer& layer : model.result.notes.winograd_layers) {
+  for (const WinogradLayer& layer : model.result.notes.winograd.layers) {
     report.winograd.push_back({layer.node, layer.tile, layer.error, layer.direct_error,
                                layer.weight_bytes, layer.scratch_bytes});
   }

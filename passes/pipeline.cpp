@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <optional>
 
 #include "ir/graph/text.h"
 #include "ir/graph/verifier.h"
@@ -75,12 +77,12 @@ Module drop_channels_pass(const Module& module, const PassContext& context) {
 
 template <WinogradMode mode>
 loop::Program winograd_pass(const loop::Program& program, const PassContext& context) {
-  return winograd(program, context.target, mode, &context.notes.winograd_layers);
+  return winograd(program, context.target, mode, {}, &context.notes.winograd);
 }
 
 loop::Program chosen_winograd_pass(const loop::Program& program, const PassContext& context) {
-  return winograd(program, context.target, context.options.winograd,
-                  &context.notes.winograd_layers);
+  return winograd(program, context.target, context.options.winograd, context.options.winograd_room,
+                  &context.notes.winograd);
 }
 
 loop::Program rematerialize_pass(const loop::Program& program, const PassContext& context) {
@@ -362,16 +364,72 @@ bool has_loops(const Module& module) {
 
 }  // namespace
 
+namespace {
+
+/// What a minimally filtered program takes by the pass's model.
+double winograd_cycles(const PipelineResult& result) {
+  double sum = 0;
+  for (const WinogradLayer& layer : result.notes.winograd.layers) sum += layer.cycles;
+  return sum;
+}
+
+/// The faster of two programs with minimal filtering, if they take no more arena than the direct
+/// one. The pass estimates the arena; how far it is off only the end of the way tells, so it is
+/// told once.
+PipelineResult within_direct_arena(const Module& module, const TargetInfo& target,
+                                   const PipelineOptions& options) {
+  PipelineOptions direct = options, way = options;
+  direct.passes.winograd = WinogradMode::off;
+  direct.log = nullptr;
+  PipelineResult best = PassRunner(target, direct).run(module);
+  const int64_t most = best.program.arena_bytes;
+  std::optional<double> least_cycles;
+  for (const bool is_last : {false, true}) {
+    PipelineResult result = PassRunner(target, way).run(module);
+    const int64_t left = most - result.program.arena_bytes;
+    way.passes.winograd_room = result.notes.winograd.room + left - std::abs(left) / 16;
+    const double cycles = winograd_cycles(result);
+    if (left >= 0 && (!least_cycles || cycles < *least_cycles)) {
+      best = std::move(result);
+      least_cycles = cycles;
+    }
+    if (left == 0 || is_last) break;
+  }
+  return best;
+}
+
+PipelineResult run_once(const Module& module, const TargetInfo& target,
+                        const PipelineOptions& options) {
+  const bool kept_small = options.passes.winograd == WinogradMode::automatic &&
+                          target.is_microcontroller() && !options.passes.ram &&
+                          options.stop_after.empty();
+  return kept_small ? within_direct_arena(module, target, options)
+                    : PassRunner(target, options).run(module);
+}
+
+}  // namespace
+
 PipelineResult run_pipeline(const Module& module, const TargetInfo& target,
                             const PipelineOptions& options) {
-  try {
-    return PassRunner(target, options).run(module);
-  } catch (const DoesNotFit&) {
-    if (options.passes.frugal || !has_loops(module)) throw;
+  // The first that fits; each is slower than the one before.
+  std::vector<PipelineOptions> ways{options};
+  if (options.passes.winograd == WinogradMode::automatic) {
+    ways.push_back(ways.back());
+    ways.back().passes.winograd = WinogradMode::off;
   }
-  PipelineOptions frugal = options;
-  frugal.passes.frugal = true;
-  return PassRunner(target, frugal).run(module);
+  if (!options.passes.frugal && has_loops(module)) {
+    ways.push_back(ways.back());
+    ways.back().passes.frugal = true;
+  }
+  std::optional<DoesNotFit> nearest;
+  for (const PipelineOptions& way : ways) {
+    try {
+      return run_once(module, target, way);
+    } catch (const DoesNotFit& error) {
+      if (!nearest || error.least < nearest->least) nearest = error;
+    }
+  }
+  throw *nearest;
 }
 
 PipelineResult run_pipeline(const loop::Program& program, const TargetInfo& target,

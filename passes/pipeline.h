@@ -21,6 +21,7 @@ namespace backcast {
 struct PassOptions {
   std::optional<InputBounds> inputs;  // what callers promise to give; for dropping channels
   WinogradMode winograd = WinogradMode::off;
+  std::optional<int64_t> winograd_room = {};  // see winograd.h
   /// Bytes that arena and state may take together, see fit_bands.h and fit_memory.h; none: what
   /// costs little is computed again.
   std::optional<int64_t> ram;
@@ -32,10 +33,10 @@ struct PassOptions {
 
 /// What passes have to say beside the IR.
 struct PassNotes {
-  DroppedChannels dropped = {};                // from within tensors
-  std::vector<WinogradLayer> winograd_layers;  // what was decided for each
-  std::string bands;                           // what runs in bands to fit; empty: nothing
-  std::string recomputation;                   // what is computed again; empty: nothing
+  DroppedChannels dropped = {};  // from within tensors
+  WinogradNotes winograd = {};
+  std::string bands;          // what runs in bands to fit; empty: nothing
+  std::string recomputation;  // what is computed again; empty: nothing
 };
 
 struct PassContext {

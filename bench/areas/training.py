@@ -1,6 +1,7 @@
 """The training step: forward, loss, backward and update, beside PyTorch's and ONNX Runtime's.
 
-A case is NETWORK:BATCH; networks are those of tests/training and `mlp`. "evaluate" is the library's
+A case is NETWORK:BATCH, or NETWORK:BATCH:VARIANT, which is compiled with the options of VARIANTS;
+networks are those of tests/training and `mlp`. "evaluate" is the library's
 evaluate() on the same batch (inference mode and loss). "forward" is a forward pass in training
 mode: the step of a library that trains the last bias only. Its other weights are constants, so what
 it rearranges, it rearranged when compiled.
@@ -24,6 +25,8 @@ TITLE = "the training step"
 MODELS = common.ROOT / "tests/training/models"
 ROWS = ["mlp", "ad", "kws", "ic", "vww", "enc", "digits_cnn"]
 BATCHES = (1, 8)
+VARIANTS = {"winograd": ["--winograd", "auto"]}
+VARIED = {"ic": ["winograd"]}
 OURS = ("forward", "evaluate", "train_step")
 PEERS = {"PyTorch eager": ("torch", "torch_train_worker.py", ["eager"]),
          "PyTorch compiled": ("torch", "torch_train_worker.py", ["compiled"]),
@@ -31,7 +34,15 @@ PEERS = {"PyTorch eager": ("torch", "torch_train_worker.py", ["eager"]),
 
 
 def all_cases():
-    return [f"{name}:{batch}" for name in ROWS for batch in BATCHES]
+    return [case for name in ROWS for batch in BATCHES
+            for case in (f"{name}:{batch}",
+                         *(f"{name}:{batch}:{variant}" for variant in VARIED.get(name, ())))]
+
+
+def parts_of(case):
+    """(network, batch, options of its variant)."""
+    network, batch, *variant = case.split(":")
+    return network, int(batch), [word for name in variant for word in VARIANTS[name]]
 
 
 def model_of(network, batch):
@@ -115,16 +126,17 @@ def side_of(name, folder, function):
     return Side(name, [worker, folder / f"{function}.inputs", folder / f"{function}.outputs"])
 
 
-def build(program, network, batch, optimizer):
+def build(program, case, optimizer):
     """Our sides, the report and the folder."""
-    folder = common.OUT / "train" / f"{network}-{batch}-{optimizer}"
-    report = compile_library(program, network, batch, optimizer, folder)
+    network, batch, words = parts_of(case)
+    folder = common.OUT / "train" / f"{case.replace(':', '-')}-{optimizer}"
+    report = compile_library(program, network, batch, optimizer, folder, words)
     vectors = [state["name"] for state in report["state"]
                if state["role"] == "parameter" and "," not in state["type"]]
     # The report's names are those of the header: each underscore may stand for another character.
     last = f"^{vectors[-1].replace('_', '.')}$"
     frozen = folder.with_name(folder.name + "-frozen")
-    compile_library(program, network, batch, optimizer, frozen, ["--trainable", last])
+    compile_library(program, network, batch, optimizer, frozen, ["--trainable", last, *words])
     sides = [side_of("forward", frozen, "train_step")]
     return sides + [side_of(name, folder, name) for name in ("evaluate", "train_step")], \
         report, folder
@@ -147,9 +159,9 @@ def peer_sides(network, batch, folder, options):
 
 def measure(program, case, options):
     """One row: times, ratios and bytes."""
-    network, batch = case.split(":")
-    ours, report, folder = build(program, network, int(batch), options.optimizer)
-    peers = peer_sides(network, int(batch), folder, options)
+    network, batch, _ = parts_of(case)
+    ours, report, folder = build(program, case, options.optimizer)
+    peers = peer_sides(network, batch, folder, options)
     done = rounds.run(ours + peers, options.plan(NAME), folder)
     times = done["times"]
     for function in OURS:
@@ -195,7 +207,7 @@ def tables(content):
                                            for row in content["rows"].values())]
     rows, absent = [], []
     for case, row in content["rows"].items():
-        network, batch = case.split(":")
+        network, batch = case.split(":", 1)
         best = best_peer(row)
         cells = []
         for peer in peers:

@@ -54,6 +54,10 @@ struct TargetInfo {
   std::string cross_compiler;  // for verify's harness: "aarch64-linux-gnu-gcc"
   std::string compiler_flags;  // for --emit c and the harness: "-mcpu=cortex-m4 -mthumb …"
 
+  /// A machine whose memory is counted in kilobytes.
+  bool is_microcontroller() const {
+    return architecture == Architecture::thumb || architecture == Architecture::riscv32;
+  }
   /// Is dot4 (`are_signed`: dot4_signed) of vectors an instruction?
   bool has_dot4(bool are_signed) const {
     return vector_bits > 0 && (are_signed ? signed_byte_products : byte_products);

@@ -1,19 +1,23 @@
 // See winograd.h. One walk over the steps; a layer's kernel is replaced where it is called.
 #include "passes/lower/winograd.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
+#include <vector>
 
 #include "ir/loop/add.h"
 #include "ir/loop/step_access.h"
 #include "ir/loop/words.h"
 #include "passes/lower/definition_cost.h"
 #include "passes/lower/winograd_choice.h"
+#include "passes/lower/winograd_error.h"
+#include "passes/lower/winograd_gradient.h"
 #include "passes/lower/winograd_kernels.h"
 #include "passes/lower/winograd_layer.h"
 #include "passes/lower/winograd_weights.h"
 #include "passes/plan/plan_memory.h"
+#include "passes/plan/rematerialize.h"
 
 namespace backcast {
 namespace {
@@ -29,14 +33,14 @@ using loop::Step;
 class Winograd {
  public:
   Winograd(const Program& program, const TargetInfo& target, WinogradMode mode,
-           std::vector<WinogradLayer>* layers)
-      : target_(target), mode_(mode), layers_(layers), result_(program) {}
+           std::optional<int64_t> room, WinogradNotes& notes)
+      : target_(target), mode_(mode), notes_(notes), result_(program) {
+    if (is_automatic() && target.is_microcontroller()) notes.room = room ? *room : arena();
+  }
 
   Program run() {
     if (mode_ == WinogradMode::off) return std::move(result_);
-    for (loop::EntryPoint& entry : result_.entries) {
-      loop::for_each_call(entry.steps, [&](Step& step) { consider(step); });
-    }
+    for (loop::EntryPoint& entry : result_.entries) walk(entry.steps);
     loop::drop_uncalled(result_);
     return std::move(result_);
   }
@@ -52,18 +56,37 @@ class Winograd {
     return nullptr;
   }
 
-  void consider(Step& step) {
+  void walk(std::vector<Step>& steps) {
+    for (size_t i = 0; i < steps.size(); ++i) {
+      walk(steps[i].body);
+      walk(steps[i].otherwise);
+      if (steps[i].kind == loop::StepKind::call) i += consider(steps, i);
+    }
+  }
+
+  /// Returns how many steps now stand before the call.
+  size_t consider(std::vector<Step>& steps, size_t at) {
+    const Step& step = steps[at];
     const Kernel kernel = result_.kernels.at(step.kernel);
     std::optional<WinogradConv> conv = match_winograd(
         kernel, [&](const std::string& name) { return weights_of(kernel, step, name) != nullptr; });
-    if (!conv || (conv->is_exact() && !read_in_words(*conv, kernel, step))) return;
-    const WinogradWeights weights(*conv, kernel, *weights_of(kernel, step, conv->weights));
-    WinogradLayer layer;
-    layer.node = step.loc.node;
-    layer.direct_cycles = layer.cycles = direct_cycles(*conv, target_);
-    const std::optional<WinogradForm> form = choose(*conv, weights, layer);
-    if (form) replace(step, kernel, *conv, weights, *form, layer);
-    if (layers_) layers_->push_back(layer);
+    if (!conv || (conv->is_exact() && !read_in_words(*conv, kernel, step))) return 0;
+    const Literal* const literal = weights_of(kernel, step, conv->weights);
+    const WinogradWeights weights =
+        literal ? WinogradWeights(*conv, kernel, *literal) : WinogradWeights(*conv);
+    Choice direct;
+    direct.layer.node = step.loc.node;
+    direct.layer.direct_cycles = direct.layer.cycles = direct_cycles(*conv, target_);
+    std::vector<Choice> choices = choose(*conv, weights, direct);
+    const size_t before = steps.size();
+    WinogradLayer taken = direct.layer;
+    for (Choice& choice : choices) {
+      if (!replace(steps, at, kernel, *conv, weights, choice)) continue;
+      taken = choice.layer;
+      break;
+    }
+    notes_.layers.push_back(taken);
+    return steps.size() - before;
   }
 
   /// Bytes are transformed where nothing multiplies more than two of them at once: without vectors.
@@ -83,100 +106,169 @@ class Winograd {
 
   bool use_fma() const { return target_.has_fma && target_.prefers_fma; }
 
-  /// The form that is fastest among those within the bound; nothing: directly.
-  std::optional<WinogradForm> choose(const WinogradConv& conv, const WinogradWeights& weights,
-                                     WinogradLayer& layer) const {
-    const bool automatic = mode_ == WinogradMode::automatic;
-    if (automatic && !conv.channels_last && target_.vector_bits > 0) return std::nullopt;
-    if (conv.is_exact() && !sums_fit(conv, weights)) return std::nullopt;
-    std::optional<WinogradForm> best;
+  struct Choice {
+    WinogradForm form;
+    WinogradLayer layer;
+  };
+
+  /// Forms within the bound, the fastest first; nothing: directly. `direct` learns its error.
+  std::vector<Choice> choose(const WinogradConv& conv, const WinogradWeights& weights,
+                             Choice& direct) const {
+    if (is_automatic() && !conv.channels_last && target_.vector_bits > 0) return {};
+    if (conv.is_exact() && !sums_fit(conv, weights)) return {};
+    std::vector<Choice> choices;
     for (const int m : {2, 4}) {
       if (mode_ == (m == 2 ? WinogradMode::f4 : WinogradMode::f2)) continue;
       if (m == 4 && conv.is_exact()) continue;  // its weights do not fit in 16 bits
-      if (m == 4 && automatic && is_microcontroller(target_)) continue;
+      // Fourfold weights take too much flash; in the arena, which must not grow, they are welcome.
+      const bool frugal = is_automatic() && target_.is_microcontroller() && conv.constant_weights;
+      if (m == 4 && frugal) continue;
       const WinogradCandidate candidate = best_form(conv, m, target_);
-      const bool faster = candidate.cycles < layer.cycles;
-      if (!faster && (automatic || best)) continue;
+      if (is_automatic() && candidate.cycles >= direct.layer.cycles) continue;
       const WinogradError error = measure_error(conv, weights, m, use_fma());
-      layer.direct_error = error.direct;
+      direct.layer.direct_error = error.direct;
       if (error.transformed > kWinogradBound) continue;
-      best = candidate.form;
-      layer.tile = m;
-      layer.error = error.transformed;
-      layer.cycles = candidate.cycles;
+      Choice choice{candidate.form, direct.layer};
+      choice.layer.tile = m;
+      choice.layer.error = error.transformed;
+      choice.layer.cycles = candidate.cycles;
+      choices.push_back(std::move(choice));
     }
-    return best;
+    std::stable_sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
+      return a.layer.cycles < b.layer.cycles;
+    });
+    return choices;
   }
 
-  BufferId add_planes(const std::string& wish, loop::Scalar scalar, const WinogradForm& form,
-                      int64_t stride, const Loc& loc) {
-    Buffer buffer;
-    buffer.element = loop::element_of(scalar);
-    buffer.shape = {Dim(form.frequencies()), Dim(stride)};
-    buffer.alignment = target_.vector_bits / 8;
-    buffer.loc = loc;
-    return loop::add_buffer(result_, wish, std::move(buffer));
+  bool is_automatic() const { return mode_ == WinogradMode::automatic; }
+  /// Training computes again what costs little.
+  int64_t arena() const {
+    return plan_memory(rematerialize(result_, target_), target_).arena_bytes;
   }
 
-  void replace(Step& step, const Kernel& kernel, const WinogradConv& conv,
-               const WinogradWeights& weights, const WinogradForm& form, WinogradLayer& layer) {
-    const bool guarded = mode_ == WinogradMode::automatic && is_microcontroller(target_);
-    const int64_t arena = guarded ? plan_memory(result_, target_).arena_bytes : 0;
+  /// False, with nothing changed, where there is no room for it.
+  bool replace(std::vector<Step>& steps, size_t at, const Kernel& kernel, const WinogradConv& conv,
+               const WinogradWeights& weights, Choice& choice) {
+    const bool guarded = notes_.room > 0;
     const size_t buffers = result_.buffers.size();
-    const Step before = step;
-    rewrite(step, kernel, conv, weights, form, layer);
-    if (!guarded || plan_memory(result_, target_).arena_bytes <= arena) return;
-    step = before;
+    const std::vector<Step> before = guarded ? steps : std::vector<Step>();
+    if (conv.of == WinogradOf::result) {
+      rewrite(steps, at, kernel, conv, weights, choice.form, choice.layer);
+    } else {
+      rewrite_gradient(steps, at, kernel, conv, choice.form, choice.layer);
+    }
+    if (!guarded || arena() <= notes_.room) return true;
+    steps = before;
     result_.buffers.resize(buffers);
-    layer.tile = 0;
-    layer.cycles = layer.direct_cycles;
+    return false;
   }
 
-  void rewrite(Step& step, Kernel kernel, const WinogradConv& conv, const WinogradWeights& weights,
-               const WinogradForm& form, WinogradLayer& layer) {
+  void rewrite(std::vector<Step>& steps, size_t at, Kernel kernel, const WinogradConv& conv,
+               const WinogradWeights& weights, const WinogradForm& form, WinogradLayer& layer) {
+    Step& step = steps[at];
     if (conv.word > 1) {
       const BufferId input = loop::buffer_of(kernel, step, conv.input);
       loop::hand_over_words(result_, kernel, step, conv.input,
                             loop::add_words(result_, input, conv.word));
     }
-    Buffer filter;
-    filter.kind = BufferClass::constant;
-    filter.value = transformed_weights(conv, weights, form.m);
-    filter.element = filter.value.element();
-    filter.shape = filter.value.type().shape;
-    filter.loc = step.loc;
-    const std::string& name = kernel.name;
-    std::map<std::string, BufferId> places;
-    places[kFilter] = loop::add_buffer(result_, name + "_filter", std::move(filter));
-    places[kSpectrum] =
-        add_planes(name + "_spectrum", conv.spectrum(), form, form.input_stride, step.loc);
-    places[kProducts] =
-        add_planes(name + "_products", conv.scalar, form, form.output_stride, step.loc);
+    const std::string name = kernel.name;
+    Kernel made = winograd_kernel(conv, kernel, form, use_fma());
+    Places places = places_of(kernel, step);
+    places[kFilter] = conv.constant_weights
+                          ? add_constant(name + "_filter", conv, weights, form, step.loc)
+                          : add_scratch(name + "_filter", made, kFilter, step.loc);
+    places[kSpectrum] = add_scratch(name + "_spectrum", made, kSpectrum, step.loc);
+    places[kProducts] = add_scratch(name + "_products", made, kProducts, step.loc);
     layer.weight_bytes = result_.storage_bytes(places[kFilter]);
     layer.scratch_bytes =
         result_.storage_bytes(places[kSpectrum]) + result_.storage_bytes(places[kProducts]);
+    step = call_of(name + "_winograd", std::move(made), places, step);
+    if (conv.constant_weights) return;
+    Kernel transform = weight_kernel(conv, kernel, form.m, kFilter, use_fma());
+    Step before = call_of(name + "_filter", std::move(transform), places, step);
+    before.sizes.clear();
+    steps.insert(steps.begin() + static_cast<std::ptrdiff_t>(at), std::move(before));
+  }
+
+  /// The sums become a step of their own, before what is left of the layer's.
+  void rewrite_gradient(std::vector<Step>& steps, size_t at, Kernel kernel,
+                        const WinogradConv& conv, const WinogradForm& form, WinogradLayer& layer) {
+    Step& step = steps[at];
+    const std::string name = kernel.name;
+    Kernel made = gradient_sums_kernel(conv, kernel, form, use_fma());
+    Places places = places_of(kernel, step);
+    places[kSums] = add_scratch(name + "_sums", made, kSums, step.loc);
+    places[kSpectrum] = add_scratch(name + "_spectrum", made, kSpectrum, step.loc);
+    places[kGradientSpectrum] = add_scratch(name + "_gradients", made, kGradientSpectrum, step.loc);
+    layer.weight_bytes = result_.storage_bytes(places[kSums]);
+    layer.scratch_bytes =
+        result_.storage_bytes(places[kSpectrum]) + result_.storage_bytes(places[kGradientSpectrum]);
+    Step sums = call_of(name + "_sums", std::move(made), places, step);
+
+    kernel.body = loop::define(gradient_definition(conv, form.m, use_fma()));
+    kernel.macs = 0;  // they are those of the sums
+    kernel.buffers.insert(kernel.buffers.begin(), sums_param(conv, form, loop::AccessMode::read));
+    step = call_of(name + "_winograd", std::move(kernel), places, step);
+    loop::drop_unread(result_.kernels.at(step.kernel), step);
+    steps.insert(steps.begin() + static_cast<std::ptrdiff_t>(at), std::move(sums));
+  }
+
+  /// What a call hands to the kernel's parameters.
+  using Places = std::map<std::string, BufferId>;
+  static Places places_of(const Kernel& kernel, const Step& step) {
+    Places places;
     for (size_t i = 0; i < kernel.buffers.size(); ++i) {
       places[kernel.buffers[i].name] = step.buffers[i];
     }
-    Kernel made = winograd_kernel(conv, kernel, form, use_fma());
-    step.buffers.clear();
-    for (const loop::BufferParam& param : made.buffers) {
-      step.buffers.push_back(places.at(param.name));
+    return places;
+  }
+
+  /// A call of the kernel, which is added to the program, in place of `step`.
+  Step call_of(const std::string& wish, Kernel kernel, const Places& places, const Step& step) {
+    Step call = step;
+    call.buffers.clear();
+    for (const loop::BufferParam& param : kernel.buffers) {
+      call.buffers.push_back(places.at(param.name));
     }
-    step.kernel = loop::add_kernel(result_, name + "_winograd", std::move(made));
+    call.kernel = loop::add_kernel(result_, wish, std::move(kernel));
+    return call;
+  }
+
+  /// A buffer of the arena for a parameter.
+  BufferId add_scratch(const std::string& wish, const Kernel& kernel, const char* param,
+                       const Loc& loc) {
+    const loop::BufferParam& like = *kernel.find(param);
+    Buffer buffer;
+    buffer.element = loop::element_of(like.element);
+    buffer.shape = like.shape;
+    buffer.alignment = target_.vector_bits / 8;
+    buffer.loc = loc;
+    return loop::add_buffer(result_, wish, std::move(buffer));
+  }
+
+  BufferId add_constant(const std::string& wish, const WinogradConv& conv,
+                        const WinogradWeights& weights, const WinogradForm& form, const Loc& loc) {
+    Buffer buffer;
+    buffer.kind = BufferClass::constant;
+    buffer.value = transformed_weights(conv, weights, form.m);
+    buffer.element = buffer.value.element();
+    buffer.shape = buffer.value.type().shape;
+    buffer.loc = loc;
+    return loop::add_buffer(result_, wish, std::move(buffer));
   }
 
   const TargetInfo& target_;
   WinogradMode mode_;
-  std::vector<WinogradLayer>* layers_;
+  WinogradNotes& notes_;
   Program result_;
 };
 
 }  // namespace
 
 Program winograd(const Program& program, const TargetInfo& target, WinogradMode mode,
-                 std::vector<WinogradLayer>* layers) {
-  return Winograd(program, target, mode, layers).run();
+                 std::optional<int64_t> room, WinogradNotes* notes) {
+  WinogradNotes ignored;
+  return Winograd(program, target, mode, room, notes ? *notes : ignored).run();
 }
 
 }  // namespace backcast

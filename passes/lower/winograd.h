@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,10 @@
 
 namespace backcast {
 
-/// `automatic` takes what the cost model finds faster (winograd_choice.h) and, on microcontrollers,
-/// never what would raise the arena; `on` takes it wherever it is possible; `f2` and `f4` take that
-/// form wherever it is possible. All keep kWinogradBound.
+/// `automatic` takes what the cost model finds faster (winograd_choice.h), on microcontrollers
+/// without more weights in flash than F(2×2) has, and within the room there is; `on` takes it
+/// wherever it is possible; `f2` and `f4` take that form wherever it is possible. All keep
+/// kWinogradBound.
 enum class WinogradMode : uint8_t { off, automatic, on, f2, f4 };
 
 /// Most that a layer's error may be, relative to its largest result: of f32, on random data, with
@@ -36,8 +38,14 @@ struct WinogradLayer {
   int64_t weight_bytes = 0, scratch_bytes = 0;
 };
 
-/// `layers`, unless null, receives one entry per layer that could be transformed, in order.
+struct WinogradNotes {
+  std::vector<WinogradLayer> layers;  // those that could be transformed, in order
+  int64_t room = 0;                   // that was kept to; 0: no need to
+};
+
+/// `room`: what the arena may take by a plan of the program as it is then, where memory is short
+/// (TargetInfo::is_microcontroller) and the choice is automatic; none: as much as without the pass.
 loop::Program winograd(const loop::Program& program, const TargetInfo& target, WinogradMode mode,
-                       std::vector<WinogradLayer>* layers = nullptr);
+                       std::optional<int64_t> room = {}, WinogradNotes* notes = nullptr);
 
 }  // namespace backcast

@@ -2,6 +2,7 @@
 #include "passes/lower/winograd_layer.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -50,17 +51,24 @@ class Matcher {
       : kernel_(kernel), definition_(definition), is_constant_(is_constant) {}
 
   std::optional<WinogradConv> run() {
-    conv_.definition = definition_;
-    if (!product() || !input_indices() || !weight_indices() || !guards() || !epilogue()) {
-      return std::nullopt;
+    if (!product()) return std::nullopt;
+    for (const WinogradOf of : {WinogradOf::result, WinogradOf::weights}) {
+      for (size_t weights = 0; weights < 2; ++weights) {
+        conv_ = {};
+        conv_.of = of;
+        conv_.definition = definition_;
+        if (operands(weights) && input_indices() && other_indices() && guards() && epilogue()) {
+          return conv_;
+        }
+      }
     }
-    return conv_;
+    return std::nullopt;
   }
 
  private:
-  /// The accumulator sums input · weights, guarded or not.
+  /// The accumulator sums products, guarded or not.
   bool product() {
-    if (definition_.accumulators.size() != 1 || definition_.outputs.size() != 1) return false;
+    if (definition_.accumulators.size() != 1) return false;
     const loop::Accumulator& acc = definition_.accumulators[0];
     if (acc.combine != loop::Combine::sum || !is_zero(acc.init)) return false;
     Expr value = acc.value;
@@ -70,20 +78,23 @@ class Matcher {
       value = value->args[1];
     }
     if (value->kind != ExprKind::binary || value->op != Op::mul) return false;
-    for (size_t i = 0; i < 2; ++i) {
-      const Expr& x = read_of(value->args[i], acc.type);
-      const Expr& w = read_of(value->args[1 - i], acc.type);
-      if (x->kind != ExprKind::access || w->kind != ExprKind::access) return false;
-      if (!is_constant_(w->name) || is_constant_(x->name)) continue;
-      conv_.input = x->name;
-      conv_.input_access = x;
-      conv_.weights = w->name;
-      conv_.weights_access = w;
-      conv_.scalar = acc.type.scalar;
-      conv_.stored = x.type().scalar;
-      return conv_.is_exact() ? of_bytes(x.type(), w.type()) : of_floats(x.type(), w.type());
-    }
-    return false;
+    for (size_t i = 0; i < 2; ++i) factors_[i] = read_of(value->args[i], acc.type);
+    return factors_[0]->kind == ExprKind::access && factors_[1]->kind == ExprKind::access;
+  }
+
+  bool operands(size_t weights) {
+    const Expr& w = factors_[weights];
+    const Expr& x = factors_[1 - weights];
+    if (is_constant_(x->name)) return false;
+    conv_.input = x->name;
+    conv_.input_access = x;
+    conv_.weights = w->name;
+    conv_.weights_access = w;
+    conv_.constant_weights = is_constant_(w->name);
+    conv_.scalar = definition_.accumulators[0].type.scalar;
+    conv_.stored = x.type().scalar;
+    if (!conv_.is_exact()) return of_floats(x.type(), w.type());
+    return !is_gradient() && conv_.constant_weights && of_bytes(x.type(), w.type());
   }
 
   /// What an integer factor is converted from.
@@ -108,14 +119,24 @@ class Matcher {
     return e->kind == ExprKind::constant && e->float_value == 0 && e->int_value == 0;
   }
 
+  bool is_gradient() const { return conv_.of == WinogradOf::weights; }
+  /// Axes of the convolution's results, and those that it sums over: a gradient sums over the
+  /// former.
+  const std::vector<Axis>& positions() const {
+    return is_gradient() ? definition_.reduce_axes : definition_.axes;
+  }
+  const std::vector<Axis>& summed() const {
+    return is_gradient() ? definition_.axes : definition_.reduce_axes;
+  }
+
   bool input_indices() {
     std::vector<WinogradSide> sides;
     const Dims& shape = kernel_.find(conv_.input)->shape;
     for (size_t d = 0; d < conv_.input_access->args.size(); ++d) {
       const Expr& index = conv_.input_access->args[d];
       if (reads_memory(index)) return false;
-      const std::vector<std::string> axes = mentioned(definition_.axes, index);
-      const std::vector<std::string> reduce = mentioned(definition_.reduce_axes, index);
+      const std::vector<std::string> axes = mentioned(positions(), index);
+      const std::vector<std::string> reduce = mentioned(summed(), index);
       if (axes.empty() && reduce.empty()) continue;
       if (axes.size() == 1 && reduce.size() == 1) {
         WinogradSide side;
@@ -123,9 +144,9 @@ class Matcher {
         side.kernel_axis = reduce[0];
         side.dimension = d;
         const std::optional<int64_t> shift = offset(index, side.axis, side.kernel_axis);
-        side.extent = extent_of(definition_.axes, side.axis);
+        side.extent = extent_of(positions(), side.axis);
         if (!shift || !shape[d].is_constant() || side.extent == 0) return false;
-        if (extent_of(definition_.reduce_axes, side.kernel_axis) != kTaps) return false;
+        if (extent_of(summed(), side.kernel_axis) != kTaps) return false;
         side.shift = *shift;
         side.end = shape[d].constant();
         sides.push_back(side);
@@ -134,7 +155,7 @@ class Matcher {
         conv_.batches = shape[d];
       } else if (is_variable(index) && reduce.size() == 1 && conv_.channel.empty()) {
         conv_.channel = reduce[0];
-        conv_.channels = extent_of(definition_.reduce_axes, reduce[0]);
+        conv_.channels = extent_of(summed(), reduce[0]);
       } else {
         return false;
       }
@@ -146,23 +167,26 @@ class Matcher {
   }
 
   /// Every axis has its part; what is left over belongs to the features.
-  bool weight_indices() {
-    std::set<std::string> taken{conv_.rows.axis, conv_.columns.axis, conv_.batch};
-    for (const Axis& axis : definition_.axes) {
-      if (taken.count(axis.name)) continue;
-      if (!conv_.feature.empty() || !static_extent(axis)) return false;
-      conv_.feature = axis.name;
-      conv_.features = *static_extent(axis);
-    }
+  bool other_indices() {
+    const std::set<std::string> places{conv_.rows.axis, conv_.columns.axis, conv_.batch};
     const std::set<std::string> kernel{conv_.rows.kernel_axis, conv_.columns.kernel_axis,
                                        conv_.channel};
-    for (const Axis& axis : definition_.reduce_axes) {
-      if (!kernel.count(axis.name)) return false;
+    for (const std::vector<Axis>* axes : {&definition_.axes, &definition_.reduce_axes}) {
+      for (const Axis& axis : *axes) {
+        if ((axes == &positions() ? places : kernel).count(axis.name)) continue;
+        // Features are among the results of both.
+        if (axes != &definition_.axes || !conv_.feature.empty() || !static_extent(axis)) {
+          return false;
+        }
+        conv_.feature = axis.name;
+        conv_.features = *static_extent(axis);
+      }
     }
+    const std::set<std::string>& foreign = is_gradient() ? kernel : places;
     for (const Expr& index : conv_.weights_access->args) {
       if (reads_memory(index)) return false;
-      for (const std::string& axis : mentioned(definition_.axes, index)) {
-        if (axis != conv_.feature) return false;
+      for (const std::string& axis : foreign) {
+        if (!axis.empty() && mentions(index, axis)) return false;
       }
       for (const std::vector<Axis>* axes : {&definition_.axes, &definition_.reduce_axes}) {
         for (const Axis& axis : *axes) {
@@ -194,8 +218,21 @@ class Matcher {
     return true;
   }
 
-  /// What follows the sum can be computed for a vector of features.
+  /// What follows the sum can be computed for a vector of features; that of a gradient is a
+  /// definition again.
   bool epilogue() {
+    const auto contiguous = [&](const std::string& buffer, const std::vector<Expr>& indices,
+                                const std::string& axis) {
+      return axis.empty() ||
+             coefficient(loop::flat_index(kernel_.find(buffer)->shape, indices), axis) == 1;
+    };
+    conv_.channels_last = contiguous(conv_.input, conv_.input_access->args, conv_.channel);
+    if (is_gradient()) {
+      conv_.channels_last = conv_.channels_last &&
+                            contiguous(conv_.weights, conv_.weights_access->args, conv_.feature);
+      return true;
+    }
+    if (definition_.outputs.size() != 1) return false;
     const loop::DefinitionOutput& output = definition_.outputs[0];
     bool fits = true;
     loop::visit(output.value, [&](const Expr& e) {
@@ -206,19 +243,15 @@ class Matcher {
       for (const Expr& index : e->args) fits = fits && !reads_memory(index);
     });
     for (const Expr& index : output.indices) fits = fits && !reads_memory(index);
-    const auto contiguous = [&](const std::string& buffer, const std::vector<Expr>& indices,
-                                const std::string& axis) {
-      return axis.empty() ||
-             coefficient(loop::flat_index(kernel_.find(buffer)->shape, indices), axis) == 1;
-    };
-    conv_.channels_last = contiguous(conv_.input, conv_.input_access->args, conv_.channel) &&
-                          contiguous(output.buffer, output.indices, conv_.feature);
+    conv_.channels_last =
+        conv_.channels_last && contiguous(output.buffer, output.indices, conv_.feature);
     return fits;
   }
 
   const loop::Kernel& kernel_;
   const Definition& definition_;
   const std::function<bool(const std::string&)>& is_constant_;
+  std::array<Expr, 2> factors_;
   std::vector<Expr> conditions_;
   WinogradConv conv_;
 };

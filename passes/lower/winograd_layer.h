@@ -15,15 +15,24 @@ namespace backcast {
 /// [first, end).
 struct WinogradSide {
   std::string axis, kernel_axis;
-  int64_t extent = 0;  // of the output
+  int64_t extent = 0;  // of the convolution's output
   int64_t shift = 0;
   int64_t first = 0, end = 0;
   size_t dimension = 0;  // of the input buffer
 };
 
+enum class WinogradOf : uint8_t {
+  result,   // of a convolution: sums over taps and channels
+  weights,  // the gradient with respect to its weights: sums over positions and the batch
+};
+
 struct WinogradConv {
+  WinogradOf of = WinogradOf::result;
   loop::Definition definition;
-  std::string input, weights;  // parameters of the kernel
+  // Parameters of the kernel: the convolution's input, and what it is multiplied by, which is the
+  // weights or, for their gradient, the gradient with respect to the convolution's results.
+  std::string input, weights;
+  bool constant_weights = true;
   loop::Expr input_access, weights_access;
   WinogradSide rows, columns;
   std::string batch, channel, feature;  // axes; empty: extent 1
@@ -46,8 +55,9 @@ struct WinogradConv {
   }
 };
 
-/// Nothing when the kernel is anything but a 3×3 convolution of stride 1 with constant weights, of
-/// floats, or of bytes with sums in i32.
+/// Nothing when the kernel is anything but a 3×3 convolution of stride 1, of floats, or of bytes
+/// with constant weights and sums in i32; or, of floats, the gradient of one with respect to its
+/// weights, whatever else is made of it. That with respect to the input is a convolution itself.
 std::optional<WinogradConv> match_winograd(
     const loop::Kernel& kernel, const std::function<bool(const std::string&)>& is_constant);
 

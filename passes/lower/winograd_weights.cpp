@@ -33,6 +33,14 @@ WinogradWeights::WinogradWeights(const WinogradConv& conv, const loop::Kernel& l
   column_ = step(conv.columns.kernel_axis);
 }
 
+WinogradWeights::WinogradWeights(const WinogradConv& conv)
+    : feature_(conv.channels * 9), channel_(9), row_(3), column_(1) {
+  RandomNumbers numbers;
+  std::vector<double> values(static_cast<size_t>(conv.features * conv.channels * 9));
+  for (double& value : values) value = numbers.next();
+  values_ = Literal::from_doubles(ElementType::f64, {conv.features, conv.channels, 3, 3}, values);
+}
+
 int weight_scale(const WinogradConv& conv) {
   return conv.is_exact() ? 4 : 1;  // halves in two dimensions
 }
@@ -60,14 +68,13 @@ bool sums_fit(const WinogradConv& conv, const WinogradWeights& weights) {
 
 void transform_taps(const WinogradConv& conv, const WinogradWeights& weights, int m,
                     int64_t feature, int64_t channel, double* values) {
-  const int a = frequencies(m);
-  double half[kMostFrequencies][3], g[3], u[kMostFrequencies];
-  for (int x = 0; x < 3; ++x) {
-    for (int y = 0; y < 3; ++y) g[y] = weight_scale(conv) * weights.at(feature, channel, y, x);
-    weight_transform(m, g, u);
-    for (int i = 0; i < a; ++i) half[i][x] = u[i];
+  double taps[9];
+  for (int i = 0; i < 9; ++i) {
+    taps[i] = weight_scale(conv) * weights.at(feature, channel, i / 3, i % 3);
   }
-  for (int i = 0; i < a; ++i) weight_transform(m, half[i], values + i * a);
+  NumberOps<double> ops;
+  both_ways(3, frequencies(m), taps, values, ops,
+            [&](const double* g, double* u, auto& o) { weight_transform(m, g, u, o); });
 }
 
 namespace {
@@ -110,6 +117,41 @@ Literal transformed_weights(const WinogradConv& conv, const WinogradWeights& wei
   if (conv.word > 1) return in_words(values, planes, conv);
   return Literal::from_doubles(loop::element_of(conv.spectrum()),
                                {planes, conv.channels, conv.features}, values);
+}
+
+loop::Kernel weight_kernel(const WinogradConv& conv, const loop::Kernel& layer, int m,
+                           const std::string& filter, bool use_fma) {
+  using loop::Expr;
+  const int planes = frequencies(m) * frequencies(m);
+  loop::Definition definition;
+  std::map<std::string, Expr> place;
+  const auto axis = [&](const std::string& of_layer, const std::string& name, int64_t extent) {
+    if (of_layer.empty()) return Expr(0);
+    definition.axes.push_back({name, Expr(extent)});
+    return place[of_layer] = loop::var(name);
+  };
+  const Expr channel = axis(conv.channel, "c", conv.channels);
+  const Expr feature = axis(conv.feature, "o", conv.features);
+  Expr taps[9], values[kMostFrequencies * kMostFrequencies];
+  for (int i = 0; i < 9; ++i) {
+    place[conv.rows.kernel_axis] = Expr(i / 3);
+    place[conv.columns.kernel_axis] = Expr(i % 3);
+    taps[i] = loop::simplify(loop::substitute(conv.weights_access, place));
+  }
+  ExprOps ops{{conv.scalar, 1}, use_fma};
+  both_ways(3, frequencies(m), taps, values, ops,
+            [&](const Expr* g, Expr* u, auto& o) { weight_transform(m, g, u, o); });
+  for (int i = 0; i < planes; ++i) {
+    definition.outputs.push_back({filter, {Expr(i), channel, feature}, values[i]});
+  }
+  loop::Kernel kernel;
+  kernel.locs = layer.locs;
+  kernel.buffers.push_back(*layer.find(conv.weights));
+  kernel.buffers.back().mode = loop::AccessMode::read;
+  const Dims shape{Dim(planes), Dim(conv.channels), Dim(conv.features)};
+  kernel.buffers.push_back({filter, conv.spectrum(), shape, loop::AccessMode::write, {}});
+  kernel.body = loop::define(std::move(definition));
+  return kernel;
 }
 
 }  // namespace backcast

@@ -72,9 +72,9 @@ Peak peak_of(const Program& program) {
 [[noreturn]] void fail(const Program& planned, int64_t ram) {
   constexpr size_t kMost = 8;
   const bool trains = loop::writes_state(planned);
+  const int64_t least = planned.arena_bytes + planned.state_bytes;
   std::string text = fmt::format("--ram {}: the least that {} is {} bytes", ram,
-                                 trains ? "recomputation reaches" : "bands of rows reach",
-                                 planned.arena_bytes + planned.state_bytes);
+                                 trains ? "recomputation reaches" : "bands of rows reach", least);
   if (planned.state_bytes > 0) {
     text += fmt::format(" (state {}, arena {})", planned.state_bytes, planned.arena_bytes);
   }
@@ -88,7 +88,7 @@ Peak peak_of(const Program& program) {
                         to_string(TensorType{buffer.element, buffer.shape}), buffer.loc.describe());
   }
   if (peak.live.size() > kMost) text += fmt::format("; and {} more", peak.live.size() - kMost);
-  throw DoesNotFit(text);
+  throw DoesNotFit(text, least);
 }
 
 /// The program with values computed again, towards a goal for its arena.

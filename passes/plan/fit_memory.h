@@ -3,6 +3,7 @@
 //   Ensures: the same values; planned afterwards, arena and state together take at most that much.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "ir/graph/error.h"
@@ -11,9 +12,11 @@
 
 namespace backcast {
 
-/// What fit_memory() throws.
+/// What fit_memory() throws; `least` is the smallest bound that it could have met.
 struct DoesNotFit : CompileError {
-  using CompileError::CompileError;
+  DoesNotFit(const std::string& message, int64_t least_bytes)
+      : CompileError(message), least(least_bytes) {}
+  int64_t least;
 };
 
 /// `ram` bounds arena and state of the planned program, in bytes. `summary` (may be null) receives

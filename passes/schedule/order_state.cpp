@@ -30,10 +30,10 @@ using loop::StmtKind;
 
 // What has less room for gains stays as the model has it.
 constexpr int64_t kLeastElements = 256;
-// Products per element and step, below which reading the weights takes the time, in any order;
-// those of dense layers at batch 1 keep a row per output, which skip_unchanged leaves out where it
+// Uses per element and step, below which reading the weights takes the time, in any order; those of
+// dense layers at batch 1 keep a row per output, which skip_unchanged leaves out where it
 // can.
-constexpr int64_t kLeastReuse = 8;
+constexpr int64_t kLeastReuse = 7;
 // What the model of cycles cannot tell apart.
 constexpr double kLeastGain = 0.02;
 
@@ -176,15 +176,38 @@ class Ordering {
     return names;
   }
 
+  /// Products, or how often a kernel without products, and that is no update, reads what is in the
+  /// group.
+  int64_t uses_by(const Call& call, const std::vector<BufferId>& group) const {
+    if (call.kernel->macs > 0) return call.kernel->macs;
+    const std::set<std::string> params = params_of(call, group);
+    for (const std::string& name : params) {
+      if (call.kernel->find(name)->mode != loop::AccessMode::read) return 0;
+    }
+    int64_t reads = 0;
+    loop::visit(
+        call.kernel->body,
+        [&](const Stmt& s) {
+          if (s->kind != StmtKind::define) return;
+          int64_t here = 0;
+          for_each_access(*s->definition, [&](const loop::ExprNode& read, bool) {
+            here += params.contains(read.name);
+          });
+          reads += here * points(*s->definition, program_.symbols);
+        },
+        nullptr);
+    return reads;
+  }
+
   void choose(const std::vector<BufferId>& group) {
     std::vector<Call> calls;
     for (const Call& call : calls_) {
       if (!params_of(call, group).empty()) calls.push_back(call);
     }
     const Buffer& state = program_.buffer(group[0]);
-    int64_t macs = 0;
-    for (const Call& call : calls) macs += call.counts ? call.kernel->macs : 0;
-    if (macs < kLeastReuse * TensorType{state.element, state.shape}.element_count().constant()) {
+    int64_t uses = 0;
+    for (const Call& call : calls) uses += call.counts ? uses_by(call, group) : 0;
+    if (uses < kLeastReuse * TensorType{state.element, state.shape}.element_count().constant()) {
       return;
     }
     const auto cycles = [&](const Order* order) {

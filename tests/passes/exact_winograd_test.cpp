@@ -127,8 +127,8 @@ TEST_P(ExactWinograd, IsTheEvaluators) {
     const std::vector<Literal> inputs = inputs_of(c), expected = expected_of(module, inputs);
     for (const char* stop : {"winograd", "schedule", ""}) {
       const PipelineResult result = compile(module, GetParam(), WinogradMode::on, stop);
-      ASSERT_EQ(result.notes.winograd_layers.size(), 1u);
-      const WinogradLayer& layer = result.notes.winograd_layers[0];
+      ASSERT_EQ(result.notes.winograd.layers.size(), 1u);
+      const WinogradLayer& layer = result.notes.winograd.layers[0];
       EXPECT_EQ(layer.tile, 2);
       EXPECT_EQ(layer.error, 0);
       Report report;
@@ -192,8 +192,8 @@ INSTANTIATE_TEST_SUITE_P(Targets, ExactWinograd,
 TEST(ExactWinogradLayers, StayDirectWhereSumsMightNotFit) {
   const Module module = module_of({"u8", 1, 4, 4, 1024, 4, {1, 1, 1, 1}});
   const PipelineResult result = compile(module, "cortex-m4", WinogradMode::on, "winograd");
-  ASSERT_EQ(result.notes.winograd_layers.size(), 1u);
-  EXPECT_EQ(result.notes.winograd_layers[0].tile, 0);
+  ASSERT_EQ(result.notes.winograd.layers.size(), 1u);
+  EXPECT_EQ(result.notes.winograd.layers[0].tile, 0);
 }
 
 TEST(ExactWinogradLayers, LeaveBytesToOtherReaders) {
@@ -218,10 +218,10 @@ func @main(%x: u8[1,6,6,4], %limit: u8[1,6,6,4]) -> i32[1,6,6,4] {
 TEST(ExactWinogradLayers, StayDirectWithStridesAndWithVectors) {
   const Conv conv = {"u8", 1, 8, 8, 16, 16, {1, 1, 1, 1}};
   EXPECT_TRUE(compile(module_of(conv, 2), "cortex-m4", WinogradMode::on, "winograd")
-                  .notes.winograd_layers.empty());
+                  .notes.winograd.layers.empty());
   for (const char* target : {"x86-64-v3", "cascadelake", "aarch64"}) {
     EXPECT_TRUE(compile(module_of(conv), target, WinogradMode::on, "winograd")
-                    .notes.winograd_layers.empty());
+                    .notes.winograd.layers.empty());
   }
 }
 
@@ -231,7 +231,7 @@ TEST(ExactWinogradLayers, AreChosenByTheModelWhereTheArenaStays) {
   };
   const auto chosen = [](const Module& module) {
     return compile(module, "cortex-m4", WinogradMode::automatic, "winograd")
-        .notes.winograd_layers.at(0)
+        .notes.winograd.layers.at(0)
         .tile;
   };
   // The arena holds the convolution's operand, and the scratch where there is more room later on.

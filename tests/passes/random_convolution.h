@@ -70,14 +70,16 @@ inline NodeCase compiled_case(const Module& module, std::string name, TargetInfo
   return one;
 }
 
-/// LLVM's result within `bound` of the evaluator's, and C's the same to the bit.
+/// LLVM's results within `bound` of the evaluator's, and C's the same to the bit.
 inline void expect_close_and_equal(const NodeCase& one, double bound) {
   const auto from_c = run_c_batch({&one});
   const CaseResult llvm = run_llvm(one, one.sets[0]);
   ASSERT_EQ(llvm.error, "");
   ASSERT_EQ(from_c[0][0].error, "");
-  EXPECT_LT(error_of(llvm.outputs[0], one.sets[0].outputs[0]), bound);
-  EXPECT_EQ(llvm.outputs[0], from_c[0][0].outputs[0]);
+  for (size_t i = 0; i < llvm.outputs.size(); ++i) {
+    EXPECT_LT(error_of(llvm.outputs[i], one.sets[0].outputs[i]), bound) << "result " << i;
+  }
+  EXPECT_EQ(llvm.outputs, from_c[0][0].outputs);
 }
 
 /// The program for `target`, interpreted, has the evaluator's results to the bit.

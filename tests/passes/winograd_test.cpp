@@ -1,6 +1,6 @@
 // Minimal filtering is exact in real numbers: in double, what the transformed kernels compute is
-// what the evaluator computes of the convolution, for every shape and border; in single precision
-// the difference stays within the bound, and C and LLVM agree to the bit.
+// what the evaluator computes of the convolution and of its gradients, for every shape and border;
+// in single precision the difference stays within the bound, and C and LLVM agree to the bit.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include "ir/graph/text.h"
 #include "ir/loop/interpreter.h"
 #include "ir/loop/text.h"
+#include "passes/graph/differentiate.h"
 #include "tests/passes/random_convolution.h"
 
 namespace backcast {
@@ -31,24 +32,41 @@ const Conv kConvs[] = {
     {2, 12, 12, 8, 64, {1, 1, 1, 1}}, {1, 7, 7, 31, 24, {0, 1, 2, 0}},
 };
 
-/// relu(conv(x, w) + r), channels last.
-Module module_of(const Conv& c, const std::string& type, int64_t stride = 1) {
+/// relu(conv(x, w) + r), channels last; the weights are constant, or the last parameter. A batch of
+/// 0 is one that run time gives.
+Module module_of(const Conv& c, const std::string& type, int64_t stride = 1,
+                 bool constant_weights = true) {
   const int64_t rows = (c.rows + c.pads[0] + c.pads[2] - 3) / stride + 1;
   const int64_t columns = (c.columns + c.pads[1] + c.pads[3] - 3) / stride + 1;
-  const std::string out = fmt::format("{}[{},{},{},{}]", type, c.batch, rows, columns, c.features);
+  const std::string batch = c.batch == 0 ? "N" : std::to_string(c.batch);
+  const std::string out = fmt::format("{}[{},{},{},{}]", type, batch, rows, columns, c.features);
+  const std::string weights = fmt::format("{}[{},{},3,3]", type, c.features, c.channels);
   std::mt19937 random(7);
+  const std::string constant = fmt::format("%w = constant {{value={} [{}]}}", weights,
+                                           random_numbers(c.features * c.channels * 9, random));
   return parse_module(fmt::format(
       R"(
-func @main(%x: {0}[{1},{2},{3},{4}], %r: {5}) -> {5} {{
-  %w = constant {{value={0}[{6},{4},3,3] [{7}]}}
+symbol N in 1..4
+func @main(%x: {0}[{1},{2},{3},{4}], %r: {5}{6}) -> {5} {{
+  {7}
   %c = conv %x, %w {{input_feature=3, input_spatial=[1,2], kernel_spatial=[2,3], output_feature=3, output_spatial=[1,2], strides=[{12},{12}], pad_low=[{8},{9}], pad_high=[{10},{11}], input_dilation=[1,1], kernel_dilation=[1,1]}}
   %s = add %c, %r
   %y = relu %s
   return %y
 }})",
-      type, c.batch, c.rows, c.columns, c.channels, out, c.features,
-      random_numbers(c.features * c.channels * 9, random), c.pads[0], c.pads[1], c.pads[2],
-      c.pads[3], stride));
+      type, batch, c.rows, c.columns, c.channels, out,
+      constant_weights ? "" : fmt::format(", %w: {}", weights), constant_weights ? constant : "",
+      c.pads[0], c.pads[1], c.pads[2], c.pads[3], stride));
+}
+
+/// The gradients of the same with respect to x, r and w, for a cotangent.
+Module gradient_of(const Conv& c, const std::string& type, int64_t stride = 1) {
+  Module module = add_vjp(module_of(c, type, stride, false), "main");
+  Function vjp = module.function("main_vjp");
+  vjp.name = "main";
+  module.functions.clear();
+  module.functions.emplace("main", std::move(vjp));
+  return module;
 }
 
 PipelineResult compile(const Module& module, const TargetInfo& target, WinogradMode mode,
@@ -60,44 +78,89 @@ PipelineResult compile(const Module& module, const TargetInfo& target, WinogradM
   return run_pipeline(module, target, options);
 }
 
-class Shapes : public testing::TestWithParam<Conv> {};
-
-TEST_P(Shapes, ExactInDouble) {
-  const Module module = module_of(GetParam(), "f64");
+/// In double, after each step of the way, on targets of all kinds.
+void expect_exact_in_double(const Module& module, size_t layers) {
   const std::vector<Literal> inputs = random_inputs(module);
-  const Literal expected = evaluate_main(module, inputs).front();
+  const std::vector<Literal> expected = evaluate_main(module, inputs);
   for (const char* target : {"x86-64-v3", "x86-64-v4", "cortex-m4"}) {
     for (const WinogradMode mode : {WinogradMode::f2, WinogradMode::f4}) {
       for (const char* stop : {"winograd", "schedule", ""}) {
         const PipelineResult result = compile(module, *find_target(target), mode, stop);
-        ASSERT_EQ(result.notes.winograd_layers.size(), 1u);
-        EXPECT_EQ(result.notes.winograd_layers[0].tile, mode == WinogradMode::f2 ? 2 : 4);
-        const Literal found = loop::interpret(result.program, "run", inputs).front();
-        EXPECT_LT(error_of(found, expected), 1e-12) << target << " after " << stop;
+        ASSERT_EQ(result.notes.winograd.layers.size(), layers);
+        for (const WinogradLayer& layer : result.notes.winograd.layers) {
+          EXPECT_EQ(layer.tile, mode == WinogradMode::f2 ? 2 : 4);
+        }
+        const std::vector<Literal> found = loop::interpret(result.program, "run", inputs);
+        ASSERT_EQ(found.size(), expected.size());
+        for (size_t i = 0; i < expected.size(); ++i) {
+          EXPECT_LT(error_of(found[i], expected[i]), 1e-12)
+              << target << " after " << stop << ", result " << i;
+        }
       }
     }
   }
 }
 
-TEST_P(Shapes, CompiledWithinTheBoundAndToTheBit) {
-  const Module module = module_of(GetParam(), "f32");
+/// For this host, in single precision.
+void expect_close_when_compiled(const Module& module) {
   for (const WinogradMode mode : {WinogradMode::f2, WinogradMode::f4}) {
     PipelineOptions options;
     options.passes.winograd = mode;
     const NodeCase one = compiled_case(module, "conv", resolve_target("native"), options);
-    EXPECT_GT(one.model.result.notes.winograd_layers.at(0).tile, 0);
+    EXPECT_GT(one.model.result.notes.winograd.layers.at(0).tile, 0);
     expect_close_and_equal(one, kWinogradBound);
   }
+}
+
+class Shapes : public testing::TestWithParam<Conv> {};
+
+TEST_P(Shapes, ExactInDouble) { expect_exact_in_double(module_of(GetParam(), "f64"), 1); }
+
+TEST_P(Shapes, ExactWithWeightsThatAreGiven) {
+  expect_exact_in_double(module_of(GetParam(), "f64", 1, false), 1);
+}
+
+/// What the rectifier looks at, and both gradients.
+TEST_P(Shapes, GradientsExactInDouble) {
+  expect_exact_in_double(gradient_of(GetParam(), "f64"), 3);
+}
+
+TEST_P(Shapes, CompiledWithinTheBoundAndToTheBit) {
+  expect_close_when_compiled(module_of(GetParam(), "f32"));
+}
+
+TEST_P(Shapes, GradientsCompiledWithinTheBoundAndToTheBit) {
+  expect_close_when_compiled(gradient_of(GetParam(), "f32"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Winograd, Shapes, testing::ValuesIn(kConvs),
                          [](const auto& info) { return info.param.name(); });
 
+TEST(Winograd, TakesABatchThatRunTimeGives) {
+  Conv conv{0, 9, 6, 5, 18, {1, 1, 1, 1}};
+  const Module any = gradient_of(conv, "f64");
+  for (const int64_t batch : {1, 4}) {
+    conv.batch = batch;
+    const Module fixed = gradient_of(conv, "f64");
+    const std::vector<Literal> inputs = random_inputs(fixed);
+    const std::vector<Literal> expected = evaluate_main(fixed, inputs);
+    for (const char* target : {"x86-64-v4", "cortex-m4"}) {
+      const PipelineResult result = compile(any, *find_target(target), WinogradMode::on);
+      ASSERT_EQ(result.notes.winograd.layers.size(), 3u);
+      const std::vector<Literal> found = loop::interpret(result.program, "run", inputs);
+      ASSERT_EQ(found.size(), expected.size());
+      for (size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_LT(error_of(found[i], expected[i]), 1e-12) << target << ", batch " << batch;
+      }
+    }
+  }
+}
+
 TEST(Winograd, MeasuresItsErrorWithinTheBound) {
   const Module module = module_of({1, 8, 8, 64, 64, {1, 1, 1, 1}}, "f32");
   for (const WinogradMode mode : {WinogradMode::f2, WinogradMode::f4}) {
     const WinogradLayer layer =
-        compile(module, *find_target("x86-64-v4"), mode, "winograd").notes.winograd_layers.at(0);
+        compile(module, *find_target("x86-64-v4"), mode, "winograd").notes.winograd.layers.at(0);
     EXPECT_GT(layer.error, 0);
     EXPECT_LT(layer.error, kWinogradBound);
     EXPECT_GT(layer.direct_error, 0);
@@ -107,7 +170,7 @@ TEST(Winograd, MeasuresItsErrorWithinTheBound) {
 TEST(Winograd, LeavesStridesAlone) {
   const Module module = module_of({1, 8, 8, 16, 16, {1, 1, 1, 1}}, "f32", 2);
   EXPECT_TRUE(compile(module, *find_target("x86-64-v4"), WinogradMode::on, "winograd")
-                  .notes.winograd_layers.empty());
+                  .notes.winograd.layers.empty());
 }
 
 TEST(Winograd, OffIsTheProgramWithoutThePass) {
@@ -121,7 +184,7 @@ TEST(Winograd, ChoosesByTheModel) {
   const TargetInfo& target = *find_target("x86-64-v4");
   const auto tile = [&](const Conv& c) {
     return compile(module_of(c, "f32"), target, WinogradMode::automatic, "winograd")
-        .notes.winograd_layers.at(0)
+        .notes.winograd.layers.at(0)
         .tile;
   };
   EXPECT_GT(tile({1, 32, 32, 16, 16, {1, 1, 1, 1}}), 0);

@@ -74,8 +74,8 @@ int64_t turned(const TrainingLibrary& library) {
 TEST(Targets, ExchangeWhatTheyHaveInOrdersOfTheirOwn) {
   const TrainingLibrary& vectors = library_of("jit");
   const TrainingLibrary scalars(reference_model("digits_cnn"),
-                                request_for(network("digits_cnn"), "adam", false), "gcc",
-                                std::nullopt, "riscv64");
+                                request_for(network("digits_cnn"), "adam", false), "gcc", {},
+                                "riscv64");
   EXPECT_GE(turned(vectors), 3) << "a weight and its moments";
   EXPECT_EQ(turned(scalars), 0);
   Student one(vectors), other(scalars);

@@ -1,9 +1,11 @@
 // Ways of training that must come to the same.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <set>
 #include <thread>
 
@@ -105,6 +107,53 @@ TEST(Batches, OneSampleIsTheSameSampleTwice) {
     EXPECT_GT(moved, 1e-4);
     EXPECT_LT(relative_distance(two.parameters(), one.parameters()), 1e-4 * moved) << optimizer;
   }
+}
+
+/// Minimal filtering of convolutions and of their gradients, of an image without the blank corners
+/// of digits: where all of a window is zero, a sum is zero only if it is computed directly, and the
+/// derivative of a rectifier sees the difference.
+TEST(Winograd, TrainsTheSame) {
+  for (const char* name : {"digits_cnn", "ic"}) {
+    const std::string model = reference_model(name);
+    const Network net = network(name);
+    const TrainingRequest request = request_for(net, "sgd", true);
+    std::vector<Literal> sample = batch(net, 0, ElementType::f64, training_digits());
+    std::mt19937 random(5);
+    std::uniform_real_distribution<double> real(-1, 1);
+    std::vector<double> image(static_cast<size_t>(sample[0].element_count()));
+    for (double& value : image) value = real(random);
+    sample[0] = Literal::from_doubles(ElementType::f64, sample[0].shape(), image);
+    for (const char* schedules : {"native", "cortex-m4"}) {
+      const TrainingLibrary direct(model, request, "jit", {}, schedules);
+      const TrainingLibrary transformed(model, request, "jit", {.winograd = WinogradMode::on},
+                                        schedules);
+      Student one(direct), other(transformed);
+      const Literal start = one.parameters();
+      const double loss = one.step(sample);
+      EXPECT_NEAR(other.step(sample), loss, 1e-12) << name << ", " << schedules;
+      const double moved = relative_distance(start, one.parameters());
+      EXPECT_GT(moved, 1e-6) << name << ", " << schedules;
+      EXPECT_LT(relative_distance(other.parameters(), one.parameters()), 1e-10 * moved)
+          << name << ", " << schedules;
+    }
+  }
+}
+
+TEST(Winograd, NeverRaisesTheArenaOfAMicrocontroller) {
+  Network net = network("ic");
+  net.input[0] = 1;
+  CompileRequest request;
+  request.model = reference_model("ic");
+  request.target = "cortex-m4";
+  request.training = request_for(net, "sgd", false);
+  const CompiledModel direct = compile_model(request);
+  request.pipeline.passes.winograd = WinogradMode::automatic;
+  const CompiledModel automatic = compile_model(request);
+  EXPECT_LE(automatic.result.program.arena_bytes, direct.result.program.arena_bytes);
+  const std::vector<WinogradLayer>& layers = automatic.result.notes.winograd.layers;
+  EXPECT_GE(std::count_if(layers.begin(), layers.end(),
+                          [](const WinogradLayer& layer) { return layer.tile > 0; }),
+            8);
 }
 
 TEST_P(Forms, TwoThreadsAreTwoAlone) {

@@ -33,7 +33,7 @@ std::pair<Literal, std::vector<double>> trained(const TrainingLibrary& library) 
 TEST(Ram, EveryBudgetGivesTheSameBits) {
   const std::string model = reference_model("ic");
   const TrainingRequest request = request_for(one_image(), "sgd", false);
-  const TrainingLibrary whole(model, request, "jit", int64_t{1} << 40);
+  const TrainingLibrary whole(model, request, "jit", {.ram = int64_t{1} << 40});
   EXPECT_EQ(whole.model.result.notes.recomputation, "recomputes nothing");
   const auto expected = trained(whole);
   const int64_t arena = whole.model.result.program.arena_bytes, state = total(whole) - arena;
@@ -42,7 +42,7 @@ TEST(Ram, EveryBudgetGivesTheSameBits) {
     const int64_t ram = state + arena * percent / 100;
     std::optional<TrainingLibrary> fitted;
     try {
-      fitted.emplace(model, request, "jit", ram);
+      fitted.emplace(model, request, "jit", PassOptions{.ram = ram});
     } catch (const CompileError& error) {
       EXPECT_NE(std::string(error.what()).find("the least that recomputation reaches"),
                 std::string::npos);
@@ -63,7 +63,7 @@ TEST(Ram, NamesALeastThatIsEnough) {
   const TrainingRequest request = request_for(one_image(), "sgd", false);
   int64_t least = 0;
   try {
-    TrainingLibrary(model, request, "jit", 1);
+    TrainingLibrary(model, request, "jit", {.ram = 1});
   } catch (const CompileError& error) {
     const std::string text = error.what(), before = "recomputation reaches is ";
     const size_t at = text.find(before);
@@ -71,14 +71,14 @@ TEST(Ram, NamesALeastThatIsEnough) {
     least = std::stoll(text.substr(at + before.size()));
   }
   ASSERT_GT(least, 0);
-  EXPECT_LE(total(TrainingLibrary(model, request, "jit", least)), least);
+  EXPECT_LE(total(TrainingLibrary(model, request, "jit", {.ram = least})), least);
   EXPECT_LT(least, total(TrainingLibrary(model, request, "jit")));
 }
 
 TEST(Ram, WithoutABudgetTheBitsAreTheSame) {
   const std::string model = reference_model("ic");
   const TrainingRequest request = request_for(one_image(), "sgd", false);
-  const TrainingLibrary whole(model, request, "jit", int64_t{1} << 40);
+  const TrainingLibrary whole(model, request, "jit", {.ram = int64_t{1} << 40});
   const TrainingLibrary usual(model, request, "jit");
   EXPECT_LE(total(usual), total(whole));
   EXPECT_EQ(trained(usual).first, trained(whole).first);

@@ -12,13 +12,13 @@ namespace backcast::training {
 namespace {
 
 CompiledModel compiled(const std::string& model_path, const TrainingRequest& training,
-                       std::optional<int64_t> ram, const std::string& target) {
+                       const PassOptions& passes, const std::string& target) {
   CompileRequest request;
   request.model = model_path;
   request.name = "net";
   request.target = target.empty() ? c_test::host_target().name : target;
   request.training = training;
-  request.pipeline.passes.ram = ram;
+  request.pipeline.passes = passes;
   return compile_model(request);
 }
 
@@ -47,9 +47,9 @@ void expect_ok(const std::string& function, int32_t status) {
 }  // namespace
 
 TrainingLibrary::TrainingLibrary(const std::string& model_path, const TrainingRequest& request,
-                                 const std::string& form, std::optional<int64_t> ram,
+                                 const std::string& form, const PassOptions& passes,
                                  const std::string& scheduled_for)
-    : model(compiled(model_path, request, ram, scheduled_for)),
+    : model(compiled(model_path, request, passes, scheduled_for)),
       library(model.result.program, form) {}
 
 std::string reference_model(const std::string& name) {

@@ -2,7 +2,6 @@
 // equalities need, down to the status of each call.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,11 +11,11 @@
 
 namespace backcast::training {
 
-/// `form`: "jit", "archive", "gcc" or "clang". `ram`: PassOptions::ram. `scheduled_for`: a target
-/// whose schedules and order of the state the library has; this machine's otherwise.
+/// `form`: "jit", "archive", "gcc" or "clang". `scheduled_for`: a target whose schedules and order
+/// of the state the library has; this machine's otherwise.
 struct TrainingLibrary {
   TrainingLibrary(const std::string& model_path, const TrainingRequest& request,
-                  const std::string& form, std::optional<int64_t> ram = std::nullopt,
+                  const std::string& form, const PassOptions& passes = {},
                   const std::string& scheduled_for = "");
 
   CompiledModel model;
