@@ -19,7 +19,8 @@ ROWS = ["ic", "kws", "ad", "vww", "mlp"]
 # Winograd's are per one of the direct form ("auto" takes no layer that raises the arena).
 VARIANTS = {"ic:winograd": ("peers/ic_b1.onnx", ["--winograd", "on"]),
             "vww:range": ("vww_fp32/model.onnx", networks.options_of("vww:range"))}
-TRAINED = {"ic, training step": "ic"}
+TRAINED = {"ic, training step": ["ic"],
+           "ic:winograd, training step": ["ic", "--", "--winograd", "auto"]}
 LIMIT = 3600
 
 
@@ -55,7 +56,7 @@ def run(program, options, kept):
             return measure(program, [folder / model, "--", *words], "cortex-m.json")
         kept.attempt(row, count)
     for row in options.chosen(list(TRAINED)):
-        kept.attempt(row, lambda row=row: measure(program, ["--train", TRAINED[row]],
+        kept.attempt(row, lambda row=row: measure(program, ["--train", *TRAINED[row]],
                                                   "cortex-m-train.json"))
 
 
