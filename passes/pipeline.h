@@ -13,7 +13,7 @@
 #include "ir/loop/program.h"
 #include "ir/target/target_info.h"
 #include "passes/graph/drop_constant_channels.h"
-#include "passes/lower/winograd.h"
+#include "passes/winograd/winograd.h"
 
 namespace backcast {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "passes/lower/winograd_tiles.h"
+#include "passes/winograd/tiles.h"
 
 namespace backcast {
 

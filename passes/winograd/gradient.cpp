@@ -1,5 +1,5 @@
-// See winograd_gradient.h.
-#include "passes/lower/winograd_gradient.h"
+// See gradient.h.
+#include "passes/winograd/gradient.h"
 
 #include <algorithm>
 #include <array>

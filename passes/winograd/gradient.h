@@ -2,7 +2,7 @@
 // of the gradient with respect to the results are the filters. Internal to the pass `winograd`.
 #pragma once
 
-#include "passes/lower/winograd_tiles.h"
+#include "passes/winograd/tiles.h"
 
 namespace backcast {
 

@@ -1,12 +1,12 @@
-// See winograd_error.h.
-#include "passes/lower/winograd_error.h"
+// See error.h.
+#include "passes/winograd/error.h"
 
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
 #include <vector>
 
-#include "passes/lower/winograd_transform.h"
+#include "passes/winograd/transform.h"
 
 namespace backcast {
 namespace {

@@ -1,5 +1,5 @@
-// See winograd_weights.h.
-#include "passes/lower/winograd_weights.h"
+// See weights.h.
+#include "passes/winograd/weights.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "ir/loop/visit.h"
-#include "passes/lower/winograd_transform.h"
 #include "passes/schedule/affine.h"
+#include "passes/winograd/transform.h"
 
 namespace backcast {
 
@@ -79,7 +79,7 @@ void transform_taps(const WinogradConv& conv, const WinogradWeights& weights, in
 
 namespace {
 
-/// Channels c and c + 2 of four are the halves of a word, as winograd_words.h takes bytes apart.
+/// Channels c and c + 2 of four are the halves of a word, as words.h takes bytes apart.
 Literal in_words(const std::vector<double>& values, int64_t planes, const WinogradConv& conv) {
   std::vector<double> words(values.size() / 2);
   const auto half = [&](int64_t plane, int64_t c, int64_t f) {

@@ -19,7 +19,7 @@
 
 namespace backcast {
 
-/// `automatic` takes what the cost model finds faster (winograd_choice.h), on microcontrollers
+/// `automatic` takes what the cost model finds faster (choice.h), on microcontrollers
 /// without more weights in flash than F(2×2) has, and within the room there is; `on` takes it
 /// wherever it is possible; `f2` and `f4` take that form wherever it is possible. All keep
 /// kWinogradBound.

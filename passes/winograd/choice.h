@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ir/target/target_info.h"
-#include "passes/lower/winograd_tiles.h"
+#include "passes/winograd/tiles.h"
 
 namespace backcast {
 

@@ -1,8 +1,8 @@
 // What minimal filtering costs a layer in precision. Internal to the pass `winograd`.
 #pragma once
 
-#include "passes/lower/winograd_layer.h"
-#include "passes/lower/winograd_weights.h"
+#include "passes/winograd/layer.h"
+#include "passes/winograd/weights.h"
 
 namespace backcast {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "ir/graph/literal.h"
-#include "passes/lower/winograd_layer.h"
+#include "passes/winograd/layer.h"
 
 namespace backcast {
 

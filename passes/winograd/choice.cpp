@@ -1,11 +1,11 @@
-// See winograd_choice.h.
-#include "passes/lower/winograd_choice.h"
+// See choice.h.
+#include "passes/winograd/choice.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "passes/lower/winograd_transform.h"
+#include "passes/winograd/transform.h"
 
 namespace backcast {
 namespace {

@@ -1,7 +1,7 @@
-// See winograd_tiles.h. Transforms are written for one channel, in a loop over channels that the
+// See tiles.h. Transforms are written for one channel, in a loop over channels that the
 // schedule vectorises; where the image ends is asked only in the rows and columns of a patch that
 // some tile has outside.
-#include "passes/lower/winograd_tiles.h"
+#include "passes/winograd/tiles.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <set>
 
 #include "ir/loop/visit.h"
-#include "passes/lower/winograd_words.h"
+#include "passes/winograd/words.h"
 
 namespace backcast {
 

@@ -1,5 +1,5 @@
-// See winograd_kernels.h.
-#include "passes/lower/winograd_kernels.h"
+// See kernels.h.
+#include "passes/winograd/kernels.h"
 
 #include <array>
 #include <bit>
@@ -7,7 +7,7 @@
 #include <set>
 
 #include "ir/loop/visit.h"
-#include "passes/lower/winograd_weights.h"
+#include "passes/winograd/weights.h"
 
 namespace backcast {
 namespace {

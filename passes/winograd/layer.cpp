@@ -1,5 +1,5 @@
-// See winograd_layer.h. Only accesses and conditions are looked at, never an operator.
-#include "passes/lower/winograd_layer.h"
+// See layer.h. Only accesses and conditions are looked at, never an operator.
+#include "passes/winograd/layer.h"
 
 #include <algorithm>
 #include <array>

@@ -41,7 +41,7 @@ struct WinogradConv {
   loop::Scalar scalar = loop::Scalar::f32;  // of the sums
   loop::Scalar stored = loop::Scalar::f32;  // of the input; bytes where sums are integers
   /// Channels that one element of `input` holds: 4 where bytes are read in words. The transform
-  /// computes with two of them at once then (winograd_words.h).
+  /// computes with two of them at once then (words.h).
   int64_t word = 1;
   /// Channels and features lie one behind another in the input and in the output.
   bool channels_last = false;

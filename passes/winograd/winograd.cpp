@@ -1,5 +1,5 @@
 // See winograd.h. One walk over the steps; a layer's kernel is replaced where it is called.
-#include "passes/lower/winograd.h"
+#include "passes/winograd/winograd.h"
 
 #include <algorithm>
 #include <map>
@@ -10,14 +10,14 @@
 #include "ir/loop/step_access.h"
 #include "ir/loop/words.h"
 #include "passes/lower/definition_cost.h"
-#include "passes/lower/winograd_choice.h"
-#include "passes/lower/winograd_error.h"
-#include "passes/lower/winograd_gradient.h"
-#include "passes/lower/winograd_kernels.h"
-#include "passes/lower/winograd_layer.h"
-#include "passes/lower/winograd_weights.h"
 #include "passes/plan/plan_memory.h"
 #include "passes/plan/rematerialize.h"
+#include "passes/winograd/choice.h"
+#include "passes/winograd/error.h"
+#include "passes/winograd/gradient.h"
+#include "passes/winograd/kernels.h"
+#include "passes/winograd/layer.h"
+#include "passes/winograd/weights.h"
 
 namespace backcast {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "ir/loop/stmt.h"
 #include "ir/target/target_info.h"
-#include "passes/lower/winograd_layer.h"
-#include "passes/lower/winograd_transform.h"
+#include "passes/winograd/layer.h"
+#include "passes/winograd/transform.h"
 
 namespace backcast {
 
@@ -44,7 +44,7 @@ class TileBody {
       : type_(type), use_fma_(use_fma), counter_(counter) {}
 
   loop::Expr name(const loop::Expr& value, const std::string& base = "t");
-  // The arithmetic of winograd_transform.h.
+  // The arithmetic of transform.h.
   loop::Expr add(const loop::Expr& a, const loop::Expr& b) { return name(a + b); }
   loop::Expr sub(const loop::Expr& a, const loop::Expr& b) { return name(a - b); }
   loop::Expr times(double k, const loop::Expr& a) {
