@@ -22,7 +22,7 @@ class OutputGradientTransform final : public PatchTransform {
  public:
   OutputGradientTransform(const WinogradConv& conv, const Kernel& layer, const WinogradForm& form,
                           bool use_fma)
-      : PatchTransform(conv, form, form.m, use_fma), shape_(layer.find(conv.weights)->shape) {}
+      : PatchTransform(conv, form, form.m, use_fma), shape_(layer.find(conv.factor)->shape) {}
 
   Stmt run() { return PatchTransform::run("feature", conv_.features); }
 
@@ -39,9 +39,9 @@ class OutputGradientTransform final : public PatchTransform {
                                       {conv_.columns.axis, x_ + Expr(j)}};
     if (!conv_.batch.empty()) place[conv_.batch] = image_;
     if (!conv_.feature.empty()) place[conv_.feature] = lane_;
-    std::vector<Expr> indices = conv_.weights_access->args;
+    std::vector<Expr> indices = conv_.factor_access->args;
     for (Expr& index : indices) index = loop::substitute(index, place);
-    return loop::load(type_, conv_.weights, loop::simplify(loop::flat_index(shape_, indices)));
+    return loop::load(type_, conv_.factor, loop::simplify(loop::flat_index(shape_, indices)));
   }
 
   void transform(const Expr* d, Expr* t, TileBody& body) const override {
@@ -124,7 +124,7 @@ Kernel gradient_sums_kernel(const WinogradConv& conv, const Kernel& layer, const
   kernel.locs = layer.locs;
   kernel.macs = layer.macs;
   for (const loop::BufferParam& param : layer.buffers) {
-    if (param.name == conv.input || param.name == conv.weights) kernel.buffers.push_back(param);
+    if (param.name == conv.input || param.name == conv.factor) kernel.buffers.push_back(param);
   }
   kernel.buffers.push_back(planes_param(kSpectrum, conv.scalar, form, form.input_stride));
   kernel.buffers.push_back(planes_param(kGradientSpectrum, conv.scalar, form, form.output_stride));

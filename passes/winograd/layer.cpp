@@ -88,8 +88,8 @@ class Matcher {
     if (is_constant_(x->name)) return false;
     conv_.input = x->name;
     conv_.input_access = x;
-    conv_.weights = w->name;
-    conv_.weights_access = w;
+    conv_.factor = w->name;
+    conv_.factor_access = w;
     conv_.constant_weights = is_constant_(w->name);
     conv_.scalar = definition_.accumulators[0].type.scalar;
     conv_.stored = x.type().scalar;
@@ -183,7 +183,7 @@ class Matcher {
       }
     }
     const std::set<std::string>& foreign = is_gradient() ? kernel : places;
-    for (const Expr& index : conv_.weights_access->args) {
+    for (const Expr& index : conv_.factor_access->args) {
       if (reads_memory(index)) return false;
       for (const std::string& axis : foreign) {
         if (!axis.empty() && mentions(index, axis)) return false;
@@ -228,8 +228,8 @@ class Matcher {
     };
     conv_.channels_last = contiguous(conv_.input, conv_.input_access->args, conv_.channel);
     if (is_gradient()) {
-      conv_.channels_last = conv_.channels_last &&
-                            contiguous(conv_.weights, conv_.weights_access->args, conv_.feature);
+      conv_.channels_last =
+          conv_.channels_last && contiguous(conv_.factor, conv_.factor_access->args, conv_.feature);
       return true;
     }
     if (definition_.outputs.size() != 1) return false;

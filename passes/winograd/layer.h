@@ -31,9 +31,9 @@ struct WinogradConv {
   loop::Definition definition;
   // Parameters of the kernel: the convolution's input, and what it is multiplied by, which is the
   // weights or, for their gradient, the gradient with respect to the convolution's results.
-  std::string input, weights;
+  std::string input, factor;
   bool constant_weights = true;
-  loop::Expr input_access, weights_access;
+  loop::Expr input_access, factor_access;
   WinogradSide rows, columns;
   std::string batch, channel, feature;  // axes; empty: extent 1
   Dim batches = 1;

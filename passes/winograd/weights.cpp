@@ -19,7 +19,7 @@ WinogradWeights::WinogradWeights(const WinogradConv& conv, const loop::Kernel& l
                                  Literal values)
     : values_(std::move(values)) {
   const loop::Expr flat =
-      loop::flat_index(layer.find(conv.weights)->shape, conv.weights_access->args);
+      loop::flat_index(layer.find(conv.factor)->shape, conv.factor_access->args);
   std::map<std::string, int64_t> zeros;
   for (const loop::Axis& axis : conv.definition.axes) zeros[axis.name] = 0;
   for (const loop::Axis& axis : conv.definition.reduce_axes) zeros[axis.name] = 0;
@@ -136,7 +136,7 @@ loop::Kernel weight_kernel(const WinogradConv& conv, const loop::Kernel& layer, 
   for (int i = 0; i < 9; ++i) {
     place[conv.rows.kernel_axis] = Expr(i / 3);
     place[conv.columns.kernel_axis] = Expr(i % 3);
-    taps[i] = loop::simplify(loop::substitute(conv.weights_access, place));
+    taps[i] = loop::simplify(loop::substitute(conv.factor_access, place));
   }
   ExprOps ops{{conv.scalar, 1}, use_fma};
   both_ways(3, frequencies(m), taps, values, ops,
@@ -146,7 +146,7 @@ loop::Kernel weight_kernel(const WinogradConv& conv, const loop::Kernel& layer, 
   }
   loop::Kernel kernel;
   kernel.locs = layer.locs;
-  kernel.buffers.push_back(*layer.find(conv.weights));
+  kernel.buffers.push_back(*layer.find(conv.factor));
   kernel.buffers.back().mode = loop::AccessMode::read;
   const Dims shape{Dim(planes), Dim(conv.channels), Dim(conv.features)};
   kernel.buffers.push_back({filter, conv.spectrum(), shape, loop::AccessMode::write, {}});

@@ -71,21 +71,19 @@ class Winograd {
     std::optional<WinogradConv> conv = match_winograd(
         kernel, [&](const std::string& name) { return weights_of(kernel, step, name) != nullptr; });
     if (!conv || (conv->is_exact() && !read_in_words(*conv, kernel, step))) return 0;
-    const Literal* const literal = weights_of(kernel, step, conv->weights);
+    const Literal* const literal = weights_of(kernel, step, conv->factor);
     const WinogradWeights weights =
         literal ? WinogradWeights(*conv, kernel, *literal) : WinogradWeights(*conv);
-    Choice direct;
-    direct.layer.node = step.loc.node;
-    direct.layer.direct_cycles = direct.layer.cycles = direct_cycles(*conv, target_);
-    std::vector<Choice> choices = choose(*conv, weights, direct);
+    WinogradLayer layer;
+    layer.node = step.loc.node;
+    layer.direct_cycles = layer.cycles = direct_cycles(*conv, target_);
     const size_t before = steps.size();
-    WinogradLayer taken = direct.layer;
-    for (Choice& choice : choices) {
+    for (Choice& choice : choose(*conv, weights, layer)) {
       if (!replace(steps, at, kernel, *conv, weights, choice)) continue;
-      taken = choice.layer;
+      layer = choice.layer;
       break;
     }
-    notes_.layers.push_back(taken);
+    notes_.layers.push_back(layer);
     return steps.size() - before;
   }
 
@@ -113,7 +111,7 @@ class Winograd {
 
   /// Forms within the bound, the fastest first; nothing: directly. `direct` learns its error.
   std::vector<Choice> choose(const WinogradConv& conv, const WinogradWeights& weights,
-                             Choice& direct) const {
+                             WinogradLayer& direct) const {
     if (is_automatic() && !conv.channels_last && target_.vector_bits > 0) return {};
     if (conv.is_exact() && !sums_fit(conv, weights)) return {};
     std::vector<Choice> choices;
@@ -124,11 +122,11 @@ class Winograd {
       const bool frugal = is_automatic() && target_.is_microcontroller() && conv.constant_weights;
       if (m == 4 && frugal) continue;
       const WinogradCandidate candidate = best_form(conv, m, target_);
-      if (is_automatic() && candidate.cycles >= direct.layer.cycles) continue;
+      if (is_automatic() && candidate.cycles >= direct.cycles) continue;
       const WinogradError error = measure_error(conv, weights, m, use_fma());
-      direct.layer.direct_error = error.direct;
+      direct.direct_error = error.direct;
       if (error.transformed > kWinogradBound) continue;
-      Choice choice{candidate.form, direct.layer};
+      Choice choice{candidate.form, direct};
       choice.layer.tile = m;
       choice.layer.error = error.transformed;
       choice.layer.cycles = candidate.cycles;

@@ -1,12 +1,15 @@
-// Winograd's minimal filtering, F(2×2, 3×3) and F(4×4, 3×3), for convolutions of stride 1 with
-// constant weights: 2.25 and 4 times fewer multiplications, for additions and for room
+// Winograd's minimal filtering, F(2×2, 3×3) and F(4×4, 3×3), for convolutions of stride 1 and their
+// gradients: 2.25 and 4 times fewer multiplications, for additions and for room
 // (A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015).
 //   Requires: fused definitions, nothing scheduled yet.
 //   Ensures: the same values but for rounding. A layer's kernel becomes three stages: patches of
-//   the input transformed into frequencies (statements), one matrix product per frequency with
-//   weights transformed at compile time (a definition, for the scheduler of contractions), and the
-//   inverse transform with the layer's own epilogue (statements). They work on blocks of tiles, one
-//   after another, so that what they keep in between stays small.
+//   the input transformed into frequencies (statements), one matrix product per frequency (a
+//   definition, for the scheduler of contractions), and the inverse transform with the layer's own
+//   epilogue (statements). They work on blocks of tiles, one after another, so that what they keep
+//   in between stays small. Weights are transformed at compile time or, where they are not
+//   constant, by a step of their own before the layer's (a definition). The gradient with respect
+//   to weights becomes a step that sums such products over all tiles, and one (a definition) that
+//   transforms the sums back and does what followed them.
 #pragma once
 
 #include <cstdint>
