@@ -41,6 +41,7 @@ struct TargetInfo {
   bool signed_byte_products = false;  // likewise dot4_signed: sdot
   int fma_latency = 4;                // cycles: accumulators needed = latency × units
   int fma_units = 1;
+  bool halves_vectors = false;  // a register takes a unit twice: AVX-512 on 256-bit units
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 0;
   /// Operations (a multiply-accumulate of one lane is one) that are worth a thread; 0: one thread.

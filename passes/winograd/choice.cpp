@@ -33,6 +33,10 @@ Costs costs_of(const WinogradConv& conv, const TargetInfo& target) {
     c.operation = 1 / units;
     c.mac = c.direct_mac = 1.05 / units;
     c.latency = target.fma_latency * units;
+    if (target.halves_vectors) {
+      for (double* cycles : {&c.load, &c.store, &c.operation, &c.mac, &c.direct_mac}) *cycles *= 2;
+      c.latency /= 2;
+    }
   } else {  // a load for each product, no two instructions at once
     c.load = 1.5;
     c.store = 1.5;

@@ -191,6 +191,20 @@ TEST(Winograd, ChoosesByTheModel) {
   EXPECT_EQ(tile({1, 32, 32, 1, 1, {1, 1, 1, 1}}), 0);
 }
 
+/// The same multiplications take longer, the same caches do not.
+TEST(Winograd, PaysSoonerWhereVectorsGoInHalves) {
+  TargetInfo target = *find_target("x86-64-v4");
+  const Module module = module_of({1, 14, 14, 256, 256, {1, 1, 1, 1}}, "f32", 1, false);
+  const auto tile = [&] {
+    return compile(module, target, WinogradMode::automatic, "winograd")
+        .notes.winograd.layers.at(0)
+        .tile;
+  };
+  EXPECT_EQ(tile(), 0);
+  target.halves_vectors = true;
+  EXPECT_GT(tile(), 0);
+}
+
 TEST(Winograd, NeverRaisesTheArenaOfAMicrocontroller) {
   const TargetInfo& target = *find_target("cortex-m4");
   const Module module = module_of({1, 16, 16, 16, 16, {1, 1, 1, 1}}, "f32");
