@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Kernels shared out among threads give the bits they give alone: parallel_test.py PROGRAM.
 
-Compiles tests/training/models/ic.onnx for training (library and C, native) and runs parallel.c with
-each; with the C also under ThreadSanitizer, which sees every access of two threads to one element.
+Compiles tests/training/models/ic.onnx for training (library and C, native; with minimal filtering as
+well) and runs parallel.c with each; with the C also under ThreadSanitizer, which sees every access of
+two threads to one element.
 """
 
 import pathlib
@@ -24,27 +25,28 @@ def run(command, **options):
                          f"{done.stderr}")
 
 
-def compile_model(program, emit, target, folder):
+def compile_model(program, emit, target, winograd, folder):
     run([program, "compile", MODEL, "--name", "net", "--train", "--optimizer", "sgd", "--target",
-         target, "--emit", emit, "-o", folder])
+         target, "--winograd", winograd, "--emit", emit, "-o", folder])
 
 
-def judge(program, folder):
+def judge(program, winograd, folder):
     library = folder / "lib"
-    compile_model(program, "lib", "native", library)
+    compile_model(program, "lib", "native", winograd, library)
     run(["gcc", "-std=gnu11", "-O1", *WARNINGS, f"-I{library}", HERE / "parallel.c",
          library / "libnet.a", "-pthread", "-o", folder / "with_library"])
     run([folder / "with_library"])
     source = folder / "c"
-    compile_model(program, "c", "x86-64", source)
+    compile_model(program, "c", "x86-64", winograd, source)
     run(["gcc", "-std=gnu11", "-O1", "-fsanitize=thread", *WARNINGS, f"-I{source}",
          HERE / "parallel.c", source / "net.c", "-pthread", "-o", folder / "with_c"], cwd=source)
     run([folder / "with_c"])
 
 
 def main():
-    with tempfile.TemporaryDirectory() as folder:
-        judge(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(folder))
+    for winograd in ("off", "on"):
+        with tempfile.TemporaryDirectory() as folder:
+            judge(pathlib.Path(sys.argv[1]).resolve(), winograd, pathlib.Path(folder))
 
 
 if __name__ == "__main__":
