@@ -44,6 +44,17 @@ std::optional<int64_t> offset(const Expr& e, const std::string& axis, const std:
 
 bool is_variable(const Expr& e) { return e->kind == ExprKind::var; }
 
+/// How far the axis runs: part of a dimension of this size, or all of it.
+std::optional<Dim> extent_within(const std::vector<Axis>& axes, const std::string& name,
+                                 const Dim& size) {
+  for (const Axis& axis : axes) {
+    if (axis.name != name) continue;
+    if (const std::optional<int64_t> extent = static_extent(axis)) return Dim(*extent);
+    if (loop::equal(axis.extent, loop::expr_of(size))) return size;
+  }
+  return std::nullopt;
+}
+
 class Matcher {
  public:
   Matcher(const loop::Kernel& kernel, const Definition& definition,
@@ -151,8 +162,10 @@ class Matcher {
         side.end = shape[d].constant();
         sides.push_back(side);
       } else if (is_variable(index) && axes.size() == 1 && conv_.batch.empty()) {
+        const std::optional<Dim> batches = extent_within(positions(), axes[0], shape[d]);
+        if (!batches) return false;
         conv_.batch = axes[0];
-        conv_.batches = shape[d];
+        conv_.batches = *batches;
       } else if (is_variable(index) && reduce.size() == 1 && conv_.channel.empty()) {
         conv_.channel = reduce[0];
         conv_.channels = extent_of(summed(), reduce[0]);

@@ -167,6 +167,17 @@ TEST(Winograd, MeasuresItsErrorWithinTheBound) {
   }
 }
 
+/// A slice of the batch that the layer reads where it lies: fewer images than the tensor has.
+TEST(Winograd, FiltersTheImagesOfTheLayerAlone) {
+  std::string text = R"(
+func @main(%x: f64[4,7,6,3], %w: f64[5,3,3,3]) -> f64[2,6,6,5] {
+  %s = slice %x {start=[0,1,0,0], limit=[2,7,6,3], stride=[1,1,1,1]}
+  %y = conv %s, %w {input_feature=3, input_spatial=[1,2], kernel_spatial=[2,3], output_feature=3, output_spatial=[1,2], strides=[1,1], pad_low=[1,1], pad_high=[1,1], input_dilation=[1,1], kernel_dilation=[1,1]}
+  return %y
+})";
+  expect_exact_in_double(parse_module(text), 1);
+}
+
 TEST(Winograd, LeavesStridesAlone) {
   const Module module = module_of({1, 8, 8, 16, 16, {1, 1, 1, 1}}, "f32", 2);
   EXPECT_TRUE(compile(module, *find_target("x86-64-v4"), WinogradMode::on, "winograd")
