@@ -25,9 +25,8 @@ WinogradMode parse_winograd(const std::string& word) {
 std::string winograd_help() {
   return fmt::format(
       "3x3 convolutions and their gradients with fewer multiplications: off; auto: per layer, "
-      "where "
-      "a cost model finds it faster, on microcontrollers only where the arena does not grow; on: "
-      "wherever possible; f2, f4: in that form. A layer's error stays below {} of its largest "
+      "where a cost model finds it faster, on microcontrollers only where the arena does not grow; "
+      "on: wherever possible; f2, f4: in that form. A layer's error stays below {} of its largest "
       "result; that of a quantised layer on a microcontroller is zero. A layer computed so is not "
       "shared out among threads",
       kWinogradBound);

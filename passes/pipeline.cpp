@@ -362,10 +362,6 @@ bool has_loops(const Module& module) {
   });
 }
 
-}  // namespace
-
-namespace {
-
 /// What a minimally filtered program takes by the pass's model.
 double winograd_cycles(const PipelineResult& result) {
   double sum = 0;
@@ -384,7 +380,7 @@ PipelineResult within_direct_arena(const Module& module, const TargetInfo& targe
   PipelineResult best = PassRunner(target, direct).run(module);
   const int64_t most = best.program.arena_bytes;
   std::optional<double> least_cycles;
-  for (const bool is_last : {false, true}) {
+  for (int tries = 0; tries < 2; ++tries) {
     PipelineResult result = PassRunner(target, way).run(module);
     const int64_t left = most - result.program.arena_bytes;
     way.passes.winograd_room = result.notes.winograd.room + left - std::abs(left) / 16;
@@ -393,7 +389,7 @@ PipelineResult within_direct_arena(const Module& module, const TargetInfo& targe
       best = std::move(result);
       least_cycles = cycles;
     }
-    if (left == 0 || is_last) break;
+    if (left == 0) break;
   }
   return best;
 }

@@ -111,7 +111,7 @@ class Trial {
 };
 
 /// Some tiles, for some channels and features, summed both ways and exactly.
-template <class T>
+template <class T, class Wide>
 class GradientTrial {
  public:
   GradientTrial(int m, bool use_fma) : m_(m), a_(frequencies(m)), ops_{use_fma} {}
@@ -124,8 +124,6 @@ class GradientTrial {
   }
 
  private:
-  using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
-
   void pair(RandomNumbers& numbers) {
     constexpr int kTiles = 64, kPatch = kMostFrequencies * kMostFrequencies;
     T products[kPatch] = {}, direct[9] = {}, result[9];
@@ -168,8 +166,9 @@ class GradientTrial {
 WinogradError measure_error(const WinogradConv& conv, const WinogradWeights& weights, int m,
                             bool use_fma) {
   if (conv.of == WinogradOf::weights) {
-    if (conv.scalar == loop::Scalar::f64) return GradientTrial<double>(m, use_fma).run();
-    return GradientTrial<float>(m, use_fma).run();
+    if (conv.scalar == loop::Scalar::f64)
+      return GradientTrial<double, long double>(m, use_fma).run();
+    return GradientTrial<float, double>(m, use_fma).run();
   }
   constexpr int kTiles = 16;
   RandomNumbers numbers;

@@ -10,7 +10,8 @@ struct WinogradError {
   double direct = 0, transformed = 0;
 };
 /// Largest error of a layer's results over the largest result: in the layer's type against a wider
-/// one, on tiles of random numbers, with its own weights. Always the same random numbers. That of
+/// one, on tiles of random numbers, with its own weights or, where they
+/// are not constant, random ones. Always the same random numbers. That of
 /// integers is zero, or something is wrong. Of a gradient, for sums over 64 tiles.
 WinogradError measure_error(const WinogradConv& conv, const WinogradWeights& weights, int m,
                             bool use_fma);

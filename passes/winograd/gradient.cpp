@@ -1,7 +1,6 @@
 // See gradient.h.
 #include "passes/winograd/gradient.h"
 
-#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
@@ -24,7 +23,7 @@ class OutputGradientTransform final : public PatchTransform {
                           bool use_fma)
       : PatchTransform(conv, form, form.m, use_fma), shape_(layer.find(conv.factor)->shape) {}
 
-  Stmt run() { return PatchTransform::run("feature", conv_.features); }
+  Stmt run() { return tiles("feature", conv_.features); }
 
  private:
   Expr row_inside(int at) const override {
@@ -58,64 +57,38 @@ class OutputGradientTransform final : public PatchTransform {
   const Dims& shape_;
 };
 
-/// Axes of kSums and its element there.
-struct SumsPlace {
-  std::vector<loop::Axis> axes;
-  std::vector<Expr> indices;
-
-  SumsPlace(const WinogradConv& conv, const WinogradForm& form) {
-    add("f", form.frequencies());
-    add("c", conv.channels);
-    add("o", conv.features);
-  }
-
- private:
-  void add(const char* name, int64_t extent) {
-    if (extent > 1) axes.push_back({name, Expr(extent)});
-    indices.push_back(extent > 1 ? loop::var(name) : Expr(0));
-  }
-};
+/// A definition of kSums; returns the indices of its element.
+std::vector<Expr> sums_place(Definition& definition, const WinogradConv& conv,
+                             const WinogradForm& form) {
+  return {add_axis(definition.axes, "f", form.frequencies()),
+          add_axis(definition.axes, "c", conv.channels),
+          add_axis(definition.axes, "o", conv.features)};
+}
 
 /// sums[f, c, o] (+)= Σ over tiles of spectrum[f, tile, c] · gradient_spectrum[f, tile, o].
 Stmt sum_products(const WinogradConv& conv, const WinogradForm& form, bool accumulate) {
-  const SumsPlace sums(conv, form);
-  const Expr frequency = sums.indices[0], channel = sums.indices[1], feature = sums.indices[2];
-  const int64_t tiles = form.block_tiles();
-  const Expr tile = tiles > 1 ? loop::var("tile") : Expr(0);
   Definition definition;
-  definition.axes = sums.axes;
-  const loop::Type type{conv.scalar, 1};
-  Expr value =
-      loop::access(kSpectrum, conv.scalar, {frequency, tile * Expr(conv.channels) + channel}) *
-      loop::access(kGradientSpectrum, conv.scalar,
-                   {frequency, tile * Expr(conv.features) + feature});
-  if (tiles > 1) {
-    definition.reduce_axes = {{"tile", Expr(tiles)}};
-    definition.accumulators = {{"acc", type, loop::Combine::sum, loop::constant(type, 0), value}};
-    value = loop::var("acc", type);
-  }
-  if (accumulate) value = loop::access(kSums, conv.scalar, sums.indices) + value;
-  definition.outputs = {{kSums, sums.indices, value}};
+  const std::vector<Expr> place = sums_place(definition, conv, form);
+  const Expr frequency = place[0], channel = place[1], feature = place[2];
+  const Expr tile = add_axis(definition.reduce_axes, "tile", form.block_tiles());
+  const Expr input =
+      loop::access(kSpectrum, conv.scalar, {frequency, tile * Expr(conv.channels) + channel});
+  const Expr gradient = loop::access(kGradientSpectrum, conv.scalar,
+                                     {frequency, tile * Expr(conv.features) + feature});
+  Expr sum = sum_of(definition, input * gradient);
+  if (accumulate) sum = loop::access(kSums, conv.scalar, place) + sum;
+  definition.outputs = {{kSums, place, sum}};
   return loop::define(std::move(definition));
 }
 
 Stmt clear_sums(const WinogradConv& conv, const WinogradForm& form) {
-  const SumsPlace sums(conv, form);
   Definition definition;
-  definition.axes = sums.axes;
-  definition.outputs = {{kSums, sums.indices, loop::constant({conv.scalar, 1}, 0)}};
+  const std::vector<Expr> place = sums_place(definition, conv, form);
+  definition.outputs = {{kSums, place, loop::constant({conv.scalar, 1}, 0)}};
   return loop::define(std::move(definition));
 }
 
 }  // namespace
-
-loop::BufferParam sums_param(const WinogradConv& conv, const WinogradForm& form, AccessMode mode) {
-  return {kSums,
-          conv.scalar,
-          {Dim(form.frequencies()), Dim(conv.channels), Dim(conv.features)},
-          mode,
-          {}};
-}
 
 Kernel gradient_sums_kernel(const WinogradConv& conv, const Kernel& layer, const WinogradForm& form,
                             bool use_fma) {
@@ -128,7 +101,7 @@ Kernel gradient_sums_kernel(const WinogradConv& conv, const Kernel& layer, const
   }
   kernel.buffers.push_back(planes_param(kSpectrum, conv.scalar, form, form.input_stride));
   kernel.buffers.push_back(planes_param(kGradientSpectrum, conv.scalar, form, form.output_stride));
-  kernel.buffers.push_back(sums_param(conv, form, AccessMode::write));
+  kernel.buffers.push_back(matrices_param(kSums, conv, form, AccessMode::write));
   const bool one_block = conv.batches == Dim(form.block_images) && form.blocks() == 1;
   std::vector<Stmt> body;
   if (!one_block) body.push_back(clear_sums(conv, form));

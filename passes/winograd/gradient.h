@@ -13,9 +13,6 @@ loop::Kernel gradient_sums_kernel(const WinogradConv& conv, const loop::Kernel& 
                                   const WinogradForm& form, bool use_fma);
 /// The layer's definition with kSums, transformed back, in place of its sum over positions.
 loop::Definition gradient_definition(const WinogradConv& conv, int m, bool use_fma);
-/// Of kSums: frequency × channel × feature.
-loop::BufferParam sums_param(const WinogradConv& conv, const WinogradForm& form,
-                             loop::AccessMode mode);
 
 inline constexpr const char* kGradientSpectrum = "gradient_spectrum";
 inline constexpr const char* kSums = "sums";

@@ -97,16 +97,11 @@ class OutputTransform : public TileLoops {
 /// products[frequency, tile, feature] = Σ spectrum[frequency, tile, channel] · filter[…].
 Stmt product(const WinogradConv& conv, const WinogradForm& form) {
   loop::Definition definition;
-  const auto axis = [](std::vector<loop::Axis>& axes, const std::string& name, int64_t extent) {
-    if (extent == 1) return Expr(0);
-    axes.push_back({name, Expr(extent)});
-    return loop::var(name);
-  };
-  const Expr frequency = axis(definition.axes, "f", form.frequencies());
-  const Expr tile = axis(definition.axes, "tile", form.block_tiles());
-  const Expr feature = axis(definition.axes, "o", conv.features);
+  const Expr frequency = add_axis(definition.axes, "f", form.frequencies());
+  const Expr tile = add_axis(definition.axes, "tile", form.block_tiles());
+  const Expr feature = add_axis(definition.axes, "o", conv.features);
   const int64_t channels = conv.spectrum_elements();
-  const Expr channel = axis(definition.reduce_axes, "c", channels);
+  const Expr channel = add_axis(definition.reduce_axes, "c", channels);
   const loop::Type type{conv.scalar, 1};
   const Expr left =
       loop::access(kSpectrum, conv.spectrum(), {frequency, tile * Expr(channels) + channel});
@@ -117,11 +112,8 @@ Stmt product(const WinogradConv& conv, const WinogradForm& form) {
   } else {
     value = conv.is_exact() ? loop::cast(type, left) * loop::cast(type, right) : left * right;
   }
-  if (!definition.reduce_axes.empty()) {
-    definition.accumulators = {{"acc", type, loop::Combine::sum, loop::constant(type, 0), value}};
-    value = loop::var("acc", type);
-  }
-  definition.outputs = {{kProducts, {frequency, tile * Expr(conv.features) + feature}, value}};
+  const Expr sum = sum_of(definition, value);
+  definition.outputs = {{kProducts, {frequency, tile * Expr(conv.features) + feature}, sum}};
   return loop::define(std::move(definition));
 }
 
@@ -138,14 +130,12 @@ Kernel winograd_kernel(const WinogradConv& conv, const Kernel& layer, const Wino
   loop::visit(conv.definition.outputs[0].value, [&](const Expr& e) {
     if (e->kind == ExprKind::access) read.insert(e->name);
   });
-  const Dim planes(form.frequencies());
   for (const loop::BufferParam& param : layer.buffers) {
     if (param.mode == AccessMode::read) {
       if (read.count(param.name)) kernel.buffers.push_back(param);
       continue;
     }
-    const Dims filter{planes, Dim(conv.spectrum_elements()), Dim(conv.features)};
-    kernel.buffers.push_back({kFilter, conv.spectrum(), filter, AccessMode::read, {}});
+    kernel.buffers.push_back(matrices_param(kFilter, conv, form, AccessMode::read));
     kernel.buffers.push_back(planes_param(kSpectrum, conv.spectrum(), form, form.input_stride));
     kernel.buffers.push_back(planes_param(kProducts, conv.scalar, form, form.output_stride));
     kernel.buffers.push_back(param);

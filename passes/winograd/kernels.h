@@ -14,7 +14,6 @@ namespace backcast {
 loop::Kernel winograd_kernel(const WinogradConv& conv, const loop::Kernel& layer,
                              const WinogradForm& form, bool use_fma);
 
-inline constexpr const char* kFilter = "filter";
 inline constexpr const char* kProducts = "products";
 
 }  // namespace backcast

@@ -19,6 +19,8 @@ using loop::Stmt;
 
 namespace {
 
+constexpr const char* kBlock = "block";
+
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
@@ -48,11 +50,6 @@ Expr TileBody::name(const Expr& value, const std::string& base) {
   const std::string variable = fmt::format("{}{}", base, counter_++);
   statements.push_back(loop::let(variable, value));
   return loop::var(variable, value.type());
-}
-
-Expr TileBody::scaled(double k, const Expr& a, const Expr& b) {
-  const Expr factor = loop::float_constant(type_, k);
-  return name(use_fma_ ? loop::fma(factor, a, b) : factor * a + b);
 }
 
 Stmt TileLoops::tiles(const std::string& lane, int64_t lanes) {
@@ -101,8 +98,6 @@ void PatchTransform::guarded(TileBody& body, const std::string& name, const Expr
   }
   body.statements.push_back(loop::if_branch(condition, loop::block(present), loop::block(absent)));
 }
-
-Stmt PatchTransform::run(const std::string& lane, int64_t lanes) { return tiles(lane, lanes); }
 
 Expr PatchTransform::inside(const Expr& origin, int64_t tiles, int64_t shift, int64_t first,
                             int64_t end) const {
@@ -184,7 +179,7 @@ class InputTransform final : public PatchTransform {
       : PatchTransform(conv, form, frequencies(form.m), use_fma),
         shape_(layer.find(conv.input)->shape) {}
 
-  Stmt run() { return PatchTransform::run("channel", conv_.channels / conv_.word); }
+  Stmt run() { return tiles("channel", conv_.channels / conv_.word); }
 
  private:
   Expr row_inside(int at) const override {
@@ -256,6 +251,25 @@ Stmt for_all_blocks(const WinogradConv& conv, const WinogradForm& form,
 loop::BufferParam planes_param(const std::string& name, loop::Scalar element,
                                const WinogradForm& form, int64_t elements) {
   return {name, element, {Dim(form.frequencies()), Dim(elements)}, loop::AccessMode::write, {}};
+}
+
+loop::BufferParam matrices_param(const std::string& name, const WinogradConv& conv,
+                                 const WinogradForm& form, loop::AccessMode mode) {
+  const Dims shape{Dim(form.frequencies()), Dim(conv.spectrum_elements()), Dim(conv.features)};
+  return {name, conv.spectrum(), shape, mode, {}};
+}
+
+Expr add_axis(std::vector<loop::Axis>& axes, const std::string& name, int64_t extent) {
+  if (extent == 1) return Expr(0);
+  axes.push_back({name, Expr(extent)});
+  return loop::var(name);
+}
+
+Expr sum_of(loop::Definition& definition, const Expr& value) {
+  if (definition.reduce_axes.empty()) return value;
+  const loop::Type type = value.type();
+  definition.accumulators = {{"acc", type, loop::Combine::sum, loop::constant(type, 0), value}};
+  return loop::var("acc", type);
 }
 
 }  // namespace backcast

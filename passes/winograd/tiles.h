@@ -40,27 +40,25 @@ inline constexpr int kWinogradPatch = kMostFrequencies * kMostFrequencies;
 /// Statements under construction; every value gets a name of its own.
 class TileBody {
  public:
-  TileBody(loop::Type type, bool use_fma, int& counter)
-      : type_(type), use_fma_(use_fma), counter_(counter) {}
+  TileBody(loop::Type type, bool use_fma, int& counter) : ops_{type, use_fma}, counter_(counter) {}
 
   loop::Expr name(const loop::Expr& value, const std::string& base = "t");
   // The arithmetic of transform.h.
-  loop::Expr add(const loop::Expr& a, const loop::Expr& b) { return name(a + b); }
-  loop::Expr sub(const loop::Expr& a, const loop::Expr& b) { return name(a - b); }
-  loop::Expr times(double k, const loop::Expr& a) {
-    return name(loop::float_constant(type_, k) * a);
+  loop::Expr add(const loop::Expr& a, const loop::Expr& b) { return name(ops_.add(a, b)); }
+  loop::Expr sub(const loop::Expr& a, const loop::Expr& b) { return name(ops_.sub(a, b)); }
+  loop::Expr times(double k, const loop::Expr& a) { return name(ops_.times(k, a)); }
+  loop::Expr scaled(double k, const loop::Expr& a, const loop::Expr& b) {
+    return name(ops_.scaled(k, a, b));
   }
-  loop::Expr scaled(double k, const loop::Expr& a, const loop::Expr& b);
 
   std::vector<loop::Stmt> statements;
 
  private:
-  loop::Type type_;
-  bool use_fma_;
+  ExprOps ops_;
   int& counter_;
 };
 
-/// Loops over the tiles of block kBlock, around what a stage does with each.
+/// Loops over the tiles of a block, around what a stage does with each.
 class TileLoops {
  public:
   TileLoops(const WinogradConv& conv, const WinogradForm& form, bool use_fma)
@@ -98,7 +96,6 @@ class PatchTransform : public TileLoops {
       : TileLoops(conv, form, use_fma), size_(size) {}
   ~PatchTransform() = default;
 
-  loop::Stmt run(const std::string& lane, int64_t lanes);
   /// Whether row (column) `at` of a patch lies inside of the tensor; empty: for every tile.
   virtual loop::Expr row_inside(int at) const = 0;
   virtual loop::Expr column_inside(int at) const = 0;
@@ -134,8 +131,15 @@ loop::Stmt for_all_blocks(const WinogradConv& conv, const WinogradForm& form,
 /// The planes of a buffer that holds so many elements for each frequency.
 loop::BufferParam planes_param(const std::string& name, loop::Scalar element,
                                const WinogradForm& form, int64_t elements);
+/// A matrix of channels × features for each frequency.
+loop::BufferParam matrices_param(const std::string& name, const WinogradConv& conv,
+                                 const WinogradForm& form, loop::AccessMode mode);
 
-inline constexpr const char* kBlock = "block";
+/// The index along an axis that is added unless its extent is 1.
+loop::Expr add_axis(std::vector<loop::Axis>& axes, const std::string& name, int64_t extent);
+/// The values of a definition's reduction, if it has one, added up.
+loop::Expr sum_of(loop::Definition& definition, const loop::Expr& value);
+
 inline constexpr const char* kSpectrum = "spectrum";
 
 }  // namespace backcast

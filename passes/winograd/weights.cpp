@@ -119,10 +119,9 @@ Literal transformed_weights(const WinogradConv& conv, const WinogradWeights& wei
                                {planes, conv.channels, conv.features}, values);
 }
 
-loop::Kernel weight_kernel(const WinogradConv& conv, const loop::Kernel& layer, int m,
-                           const std::string& filter, bool use_fma) {
+loop::Kernel weight_kernel(const WinogradConv& conv, const loop::Kernel& layer,
+                           const WinogradForm& form, bool use_fma) {
   using loop::Expr;
-  const int planes = frequencies(m) * frequencies(m);
   loop::Definition definition;
   std::map<std::string, Expr> place;
   const auto axis = [&](const std::string& of_layer, const std::string& name, int64_t extent) {
@@ -139,17 +138,16 @@ loop::Kernel weight_kernel(const WinogradConv& conv, const loop::Kernel& layer, 
     taps[i] = loop::simplify(loop::substitute(conv.factor_access, place));
   }
   ExprOps ops{{conv.scalar, 1}, use_fma};
-  both_ways(3, frequencies(m), taps, values, ops,
-            [&](const Expr* g, Expr* u, auto& o) { weight_transform(m, g, u, o); });
-  for (int i = 0; i < planes; ++i) {
-    definition.outputs.push_back({filter, {Expr(i), channel, feature}, values[i]});
+  both_ways(3, frequencies(form.m), taps, values, ops,
+            [&](const Expr* g, Expr* u, auto& o) { weight_transform(form.m, g, u, o); });
+  for (int i = 0; i < form.frequencies(); ++i) {
+    definition.outputs.push_back({kFilter, {Expr(i), channel, feature}, values[i]});
   }
   loop::Kernel kernel;
   kernel.locs = layer.locs;
   kernel.buffers.push_back(*layer.find(conv.factor));
   kernel.buffers.back().mode = loop::AccessMode::read;
-  const Dims shape{Dim(planes), Dim(conv.channels), Dim(conv.features)};
-  kernel.buffers.push_back({filter, conv.spectrum(), shape, loop::AccessMode::write, {}});
+  kernel.buffers.push_back(matrices_param(kFilter, conv, form, loop::AccessMode::write));
   kernel.body = loop::define(std::move(definition));
   return kernel;
 }

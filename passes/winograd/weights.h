@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "ir/graph/literal.h"
-#include "passes/winograd/layer.h"
+#include "passes/winograd/tiles.h"
 
 namespace backcast {
 
@@ -21,9 +21,10 @@ class RandomNumbers {
   uint64_t state_ = UINT64_C(0x9e3779b97f4a7c15);
 };
 
-/// The operand's literal, by the axes of the definition.
+/// The operand's literal, by the axes of the definition; empty for the gradient of one.
 class WinogradWeights {
  public:
+  WinogradWeights() = default;
   WinogradWeights(const WinogradConv& conv, const loop::Kernel& layer, Literal values);
   /// Random numbers in place of weights that are not constant.
   explicit WinogradWeights(const WinogradConv& conv);
@@ -49,8 +50,10 @@ void transform_taps(const WinogradConv& conv, const WinogradWeights& weights, in
 /// channels an element.
 Literal transformed_weights(const WinogradConv& conv, const WinogradWeights& weights, int m);
 /// The kernel that computes the same of weights that are not constant, which it reads; it writes
-/// `filter`. A definition, so that the weights may lie in whatever order pays.
-loop::Kernel weight_kernel(const WinogradConv& conv, const loop::Kernel& layer, int m,
-                           const std::string& filter, bool use_fma);
+/// kFilter. A definition, so that the weights may lie in whatever order pays.
+loop::Kernel weight_kernel(const WinogradConv& conv, const loop::Kernel& layer,
+                           const WinogradForm& form, bool use_fma);
+
+inline constexpr const char* kFilter = "filter";
 
 }  // namespace backcast

@@ -46,14 +46,12 @@ class Winograd {
   }
 
  private:
-  const Literal* weights_of(const Kernel& kernel, const Step& step, const std::string& name) const {
-    for (size_t i = 0; i < kernel.buffers.size(); ++i) {
-      if (kernel.buffers[i].name != name) continue;
-      const Buffer& buffer = result_.buffer(step.buffers[i]);
-      const bool constant = buffer.kind == BufferClass::constant && buffer.view_of < 0;
-      return constant ? &buffer.value : nullptr;
-    }
-    return nullptr;
+  WinogradWeights weights_of(const WinogradConv& conv, const Kernel& kernel,
+                             const Step& step) const {
+    if (conv.of == WinogradOf::weights) return {};
+    if (!conv.constant_weights) return WinogradWeights(conv);
+    const Buffer& buffer = result_.buffer(loop::buffer_of(kernel, step, conv.factor));
+    return WinogradWeights(conv, kernel, buffer.value);
   }
 
   void walk(std::vector<Step>& steps) {
@@ -68,12 +66,11 @@ class Winograd {
   size_t consider(std::vector<Step>& steps, size_t at) {
     const Step& step = steps[at];
     const Kernel kernel = result_.kernels.at(step.kernel);
-    std::optional<WinogradConv> conv = match_winograd(
-        kernel, [&](const std::string& name) { return weights_of(kernel, step, name) != nullptr; });
+    std::optional<WinogradConv> conv = match_winograd(kernel, [&](const std::string& name) {
+      return loop::passes_constant(result_, kernel, step, name);
+    });
     if (!conv || (conv->is_exact() && !read_in_words(*conv, kernel, step))) return 0;
-    const Literal* const literal = weights_of(kernel, step, conv->factor);
-    const WinogradWeights weights =
-        literal ? WinogradWeights(*conv, kernel, *literal) : WinogradWeights(*conv);
+    const WinogradWeights weights = weights_of(*conv, kernel, step);
     WinogradLayer layer;
     layer.node = step.loc.node;
     layer.direct_cycles = layer.cycles = direct_cycles(*conv, target_);
@@ -182,7 +179,7 @@ class Winograd {
         result_.storage_bytes(places[kSpectrum]) + result_.storage_bytes(places[kProducts]);
     step = call_of(name + "_winograd", std::move(made), places, step);
     if (conv.constant_weights) return;
-    Kernel transform = weight_kernel(conv, kernel, form.m, kFilter, use_fma());
+    Kernel transform = weight_kernel(conv, kernel, form, use_fma());
     Step before = call_of(name + "_filter", std::move(transform), places, step);
     before.sizes.clear();
     steps.insert(steps.begin() + static_cast<std::ptrdiff_t>(at), std::move(before));
@@ -205,7 +202,8 @@ class Winograd {
 
     kernel.body = loop::define(gradient_definition(conv, form.m, use_fma()));
     kernel.macs = 0;  // they are those of the sums
-    kernel.buffers.insert(kernel.buffers.begin(), sums_param(conv, form, loop::AccessMode::read));
+    kernel.buffers.insert(kernel.buffers.begin(),
+                          matrices_param(kSums, conv, form, loop::AccessMode::read));
     step = call_of(name + "_winograd", std::move(kernel), places, step);
     loop::drop_unread(result_.kernels.at(step.kernel), step);
     steps.insert(steps.begin() + static_cast<std::ptrdiff_t>(at), std::move(sums));

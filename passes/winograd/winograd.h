@@ -29,7 +29,7 @@ namespace backcast {
 enum class WinogradMode : uint8_t { off, automatic, on, f2, f4 };
 
 /// Most that a layer's error may be, relative to its largest result: of f32, on random data, with
-/// the layer's own weights, against double.
+/// the layer's own weights where they are constant, against double.
 inline constexpr double kWinogradBound = 1e-5;
 
 /// What was decided for a layer that has the shape for it.
