@@ -248,6 +248,7 @@ Files emit_files(const CompiledModel& model, Emit emit) {
     report.winograd.push_back({layer.node, layer.tile, layer.error, layer.direct_error,
                                layer.weight_bytes, layer.scratch_bytes});
   }
+  for (const Loc& loc : model.result.notes.skipping) report.skips_zeros.push_back(loc.node);
   report.recomputation = model.result.notes.recomputation;
   if (emit == Emit::c) {
     COptions options;

@@ -61,7 +61,8 @@ Module defer_sums_pass(const Module& module, const PassContext& context) {
 
 loop::Program row_bands_pass(const loop::Program& program, const PassContext& context) {
   if (!context.options.ram) return row_bands(program, context.target);
-  return fit_bands(program, context.target, *context.options.ram, &context.notes.bands);
+  return fit_bands(program, context.target, *context.options.ram, context.options.skip_zeros,
+                   &context.notes.bands);
 }
 
 /// For a cache so small that examples which people can read have bands.
@@ -83,6 +84,10 @@ loop::Program winograd_pass(const loop::Program& program, const PassContext& con
 loop::Program chosen_winograd_pass(const loop::Program& program, const PassContext& context) {
   return winograd(program, context.target, context.options.winograd, context.options.winograd_room,
                   &context.notes.winograd);
+}
+
+loop::Program schedule_pass(const loop::Program& program, const PassContext& context) {
+  return schedule(program, context.target, context.options.skip_zeros, &context.notes.skipping);
 }
 
 loop::Program rematerialize_pass(const loop::Program& program, const PassContext& context) {
@@ -164,7 +169,7 @@ const std::vector<LoopPass>& loop_passes() {
       // Constants of products with few results lie along their sums.
       {"order_constants", order_constants},
       // Register tiles, vectors, packed constants.
-      {"schedule", schedule},
+      {"schedule", schedule_pass},
       // Rows that an update leaves as they are.
       {"skip_unchanged", skip_unchanged},
       // The originals of packed constants.
@@ -412,6 +417,10 @@ PipelineResult run_pipeline(const Module& module, const TargetInfo& target,
   if (options.passes.winograd == WinogradMode::automatic) {
     ways.push_back(ways.back());
     ways.back().passes.winograd = WinogradMode::off;
+  }
+  if (options.passes.skip_zeros && module.states.empty()) {
+    ways.push_back(ways.back());
+    ways.back().passes.skip_zeros = false;
   }
   if (!options.passes.frugal && has_loops(module)) {
     ways.push_back(ways.back());

@@ -22,6 +22,7 @@ struct PassOptions {
   std::optional<InputBounds> inputs;  // what callers promise to give; for dropping channels
   WinogradMode winograd = WinogradMode::off;
   std::optional<int64_t> winograd_room = {};  // see winograd.h
+  bool skip_zeros = true;                     // see schedule.h
   /// Bytes that arena and state may take together, see fit_bands.h and fit_memory.h; none: what
   /// costs little is computed again.
   std::optional<int64_t> ram;
@@ -35,6 +36,7 @@ struct PassOptions {
 struct PassNotes {
   DroppedChannels dropped = {};  // from within tensors
   WinogradNotes winograd = {};
+  std::vector<Loc> skipping;  // nodes whose sums leave out factors of zero
   std::string bands;          // what runs in bands to fit; empty: nothing
   std::string recomputation;  // what is computed again; empty: nothing
 };

@@ -170,6 +170,7 @@ Report report_of(const loop::Program& program, const ReportOptions& options) {
   report.target = options.target;
   report.version = options.version;
   report.winograd = options.winograd;
+  report.skips_zeros = options.skips_zeros;
   report.arena_bytes = program.arena_bytes;
   report.arena_bound = program.arena_bound;
   report.arena_alignment = abi.arena_alignment;

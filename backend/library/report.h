@@ -28,7 +28,8 @@ struct ReportOptions {
   int64_t macs_before = 0;             // with them
   std::string promise;                 // "valid for inputs within ±1e+06"; empty: for all
   std::vector<ReportWinograd> winograd;
-  std::string recomputation;  // what is computed again, and what that costs and saves
+  std::vector<std::string> skips_zeros;  // nodes whose sums leave out factors of zero
+  std::string recomputation;             // what is computed again, and what that costs and saves
 };
 
 /// An arena buffer that holds a value while a step runs, or an operand of the step.
@@ -83,6 +84,7 @@ struct Report {
   int64_t dropped_channels = 0, macs_before = 0;
   std::string promise;
   std::vector<ReportWinograd> winograd;
+  std::vector<std::string> skips_zeros;
   std::string recomputation;  // "recomputes 3 values, …"; empty: nothing
   std::vector<ReportEntry> entries;
 };

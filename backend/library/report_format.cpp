@@ -76,6 +76,11 @@ std::string summary(const Report& report) {
         "{:<10}{:>14} channels that no input changes, of {} multiply-accumulates; {}\n", "dropped",
         grouped(report.dropped_channels), grouped(report.macs_before), report.promise);
   }
+  if (!report.skips_zeros.empty()) {
+    text += fmt::format(
+        "{:<10}{:>14} products leave out factors of zero: the time depends on the input\n",
+        "skipped", report.skips_zeros.size());
+  }
   return text;
 }
 
@@ -210,6 +215,7 @@ std::string report_json(const Report& report) {
     }
     json["winograd"].push_back(std::move(row));
   }
+  if (!report.skips_zeros.empty()) json["skips_zeros"] = report.skips_zeros;
   if (!report.recomputation.empty()) json["recomputation"] = report.recomputation;
   Json entries = Json::array();
   for (const ReportEntry& entry : report.entries) entries.push_back(entry_json(entry));

@@ -13,10 +13,11 @@
 
 namespace backcast {
 
-/// `ram` bounds arena and state of the planned program, in bytes. `summary` (may be null) receives
+/// `ram` bounds arena and state of the planned program, in bytes; `skip_zeros` as in schedule.h.
+/// `summary` (may be null) receives
 /// the trade where there is one: "computes 6 of 31 steps in bands, which copy 30720 bytes, arena
 /// 221184 → 98304 bytes".
 loop::Program fit_bands(const loop::Program& program, const TargetInfo& target, int64_t ram,
-                        std::string* summary = nullptr);
+                        bool skip_zeros = true, std::string* summary = nullptr);
 
 }  // namespace backcast

@@ -63,6 +63,7 @@ class Expansion {
   void split_guard(const loop::Accumulator& acc);
   void share_guards();
   loop::Stmt reduce_loops(size_t depth, const Bindings& bindings, const Bindings& reduce);
+  loop::Stmt listed_steps(const Bindings& bindings);
   loop::Stmt lane_loops(const loop::Axis& axis, const Bindings& bindings, const Bindings& reduce);
   int64_t unroll_of(const loop::Axis& axis, const loop::Expr& begin, const loop::Expr& end) const;
   bool guarded_with(const std::string& axis, const std::string& reduce_axis) const;

@@ -71,6 +71,7 @@ std::string NestSchedule::to_string() const {
   } else if (chains > 1) {
     add(fmt::format("chains {}", chains));
   }
+  if (!listed.empty()) add("listed steps");
   if (!transposed_axis.empty()) add("transpose " + transposed_axis);
   if (rolled_epilogue) add("rolled epilogue");
   for (const Fetch& fetch : fetches) add("fetch " + fetch.buffer);
@@ -215,7 +216,8 @@ Stmt Expansion::tile(const Bindings& bindings) {
   }
   start(bindings, body);
   if (!definition_.accumulators.empty()) {
-    body.push_back(reduce_loops(0, bindings, {}));
+    body.push_back(schedule_.listed.empty() ? reduce_loops(0, bindings, {})
+                                            : listed_steps(bindings));
     if (lanes_reduce()) {
       combine_lanes(body);
     } else {

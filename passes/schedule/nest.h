@@ -106,6 +106,9 @@ struct NestSchedule {
   int64_t blocks = 1;                   // the product of their extents
   std::string totals;                   // the buffer's parameter
   bool is_block_axis(const std::string& axis) const;
+  // The list of the reduction's steps that are taken (nonzero_steps.h): a buffer's parameter; may
+  // be empty.
+  std::string listed;
   std::string fetched;  // a packed constant whose next panel is fetched ahead; may be empty
   std::vector<Fetch> fetches;
   // What is contiguous along the tile axis, not along the vector axis, is turned in registers.

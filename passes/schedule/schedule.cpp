@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -16,11 +17,14 @@
 #include "passes/schedule/fetch_operands.h"
 #include "passes/schedule/follow_reads.h"
 #include "passes/schedule/join_loops.h"
+#include "passes/schedule/nonzero_steps.h"
 #include "passes/schedule/operand_blocks.h"
 #include "passes/schedule/panel.h"
 #include "passes/schedule/partition.h"
+#include "passes/schedule/rectified.h"
 #include "passes/schedule/reduction_blocks.h"
 #include "passes/schedule/row_blocks.h"
+#include "passes/schedule/side_buffers.h"
 #include "passes/schedule/stage.h"
 #include "passes/schedule/vector_loops.h"
 
@@ -38,7 +42,9 @@ using loop::StmtKind;
 
 class Scheduling {
  public:
-  Scheduling(const Program& program, const TargetInfo& target) : target_(target), result_(program) {
+  Scheduling(const Program& program, const TargetInfo& target, bool skip_zeros)
+      : target_(target), result_(program), beside_(result_, target) {
+    if (skip_zeros) rectified_ = rectified_buffers(program);
     for (const Buffer& buffer : program.buffers) {
       if (buffer.kind != loop::BufferClass::constant || buffer.view_of >= 0) continue;
       constant_bytes_ += static_cast<int64_t>(buffer.value.bytes().size());
@@ -49,6 +55,8 @@ class Scheduling {
     for (loop::EntryPoint& entry : result_.entries) schedule_steps(entry.steps);
     return std::move(result_);
   }
+
+  const std::vector<Loc>& skipping() const { return skipping_; }
 
  private:
   void schedule_steps(std::vector<Step>& steps) {
@@ -138,56 +146,30 @@ class Scheduling {
     return choose_schedule(definition, kernel, target_, is_constant, !among_statements_);
   }
 
-  /// A name that neither a kernel nor a buffer has.
-  std::string fresh_name(const std::string& kernel, const std::string& parameter) const {
-    std::string name = fmt::format("{}_{}", kernel, parameter);
-    const auto taken = [&] {
-      return result_.kernels.count(name) ||
-             std::any_of(result_.buffers.begin(), result_.buffers.end(),
-                         [&](const Buffer& buffer) { return buffer.name == name; });
-    };
-    while (taken()) name += "_";
-    return name;
-  }
-
   // ---- kernels that run before
 
-  /// A new buffer that `definition` writes in a kernel of its own, over what the kernel reads.
-  BufferId compute_before(Definition definition, const std::string& parameter, const Dims& shape,
-                          int64_t macs, Kernel& kernel, Step& step) {
-    Buffer place;
-    place.name = fresh_name(kernel.name, parameter);
-    place.shape = shape;
-    place.alignment = target_.vector_bits / 8;
-    place.loc = step.loc;
-    BufferId to = static_cast<BufferId>(result_.buffers.size());
-    Kernel before;
-    before.name = place.name;
-    before.locs = kernel.locs;
-    before.sizes = kernel.sizes;
-    before.macs = macs;
-    Step call = step;
-    call.kernel = before.name;
-    call.buffers.clear();
-    for_each_access(definition, [&](const loop::ExprNode& read, bool) {
-      if (before.find(read.name)) return;
-      before.buffers.push_back(*kernel.find(read.name));
-      call.buffers.push_back(loop::buffer_of(kernel, step, read.name));
-      place.element = loop::element_of(kernel.find(read.name)->element);
-    });
-    before.buffers.push_back(
-        {parameter, loop::scalar_of(place.element), shape, loop::AccessMode::write, {}});
-    call.buffers.push_back(to);
-    before.body = loop::define(std::move(definition));
-    result_.buffers.push_back(place);
-    result_.kernels.emplace(place.name, std::move(before));
+  static loop::BufferParam written(const std::string& name, loop::Scalar element,
+                                   const Dims& shape) {
+    return {name, element, shape, loop::AccessMode::write, {}};
+  }
+
+  /// See SideBuffers::compute_before.
+  void compute_before(Stmt body, const std::vector<loop::BufferParam>& reads,
+                      const loop::BufferParam& written, int64_t macs, Kernel& kernel, Step& step) {
+    Step call = beside_.compute_before(std::move(body), reads, written, macs, kernel, step);
     schedule_step(call);
     before_.push_back(std::move(call));
-    kernel.buffers.insert(
-        kernel.buffers.begin(),
-        {parameter, loop::scalar_of(place.element), shape, loop::AccessMode::read, {}});
-    step.buffers.insert(step.buffers.begin(), to);
-    return to;
+  }
+
+  void compute_before(Definition definition, const loop::BufferParam& written, int64_t macs,
+                      Kernel& kernel, Step& step) {
+    std::vector<loop::BufferParam> reads;
+    for_each_access(definition, [&](const loop::ExprNode& read, bool) {
+      const bool known = std::any_of(reads.begin(), reads.end(),
+                                     [&](const auto& param) { return param.name == read.name; });
+      if (!known) reads.push_back(*kernel.find(read.name));
+    });
+    compute_before(loop::define(std::move(definition)), reads, written, macs, kernel, step);
   }
 
   /// For a definition of several phases: an operand that they would rearrange one by one is copied
@@ -196,9 +178,11 @@ class Scheduling {
     NestSchedule chosen = choose(definition, kernel, step);
     for (const auto& [param, packing] : chosen.packed) {
       if (!packing.at_run_time) continue;
-      std::string parameter = fresh_parameter(kernel, param);
+      std::string parameter = SideBuffers::fresh_parameter(kernel, param);
       Staged staged = stage_operand(definition, chosen, param, parameter);
-      compute_before(std::move(staged.first), parameter, staged.shape, 0, kernel, step);
+      compute_before(std::move(staged.first),
+                     written(parameter, kernel.find(param)->element, staged.shape), 0, kernel,
+                     step);
       return staged.second;
     }
     return std::nullopt;
@@ -234,13 +218,38 @@ class Scheduling {
     return chosen.vector_axis;
   }
 
+  /// Steps whose factor is zero are left out, where that pays.
+  bool list_steps(const Definition& definition, NestSchedule& chosen, Kernel& kernel, Step& step) {
+    const auto is_rectified = [&](const std::string& param) {
+      return rectified_.count(result_.owner(loop::buffer_of(kernel, step, param))) > 0;
+    };
+    const auto is_finite = [&](const std::string& param) {
+      const Literal& value = result_.buffer(loop::buffer_of(kernel, step, param)).value;
+      for (int64_t i = 0; i < value.element_count(); ++i) {
+        if (!std::isfinite(value.as_double(i))) return false;
+      }
+      return true;
+    };
+    const auto steps = choose_nonzero_steps(definition, kernel, constant_bytes_, target_,
+                                            is_rectified, is_finite, chosen);
+    if (!steps) return false;
+    if (!kernel.locs.empty()) skipping_.push_back(kernel.locs.front());
+    chosen.listed = SideBuffers::fresh_parameter(kernel, steps->factor);
+    const Stmt list = list_nonzero(*steps, kernel.find(steps->factor)->element, chosen.listed);
+    compute_before(list, {*kernel.find(steps->factor)},
+                   written(chosen.listed, steps->entry, {Dim(steps->count + 1)}), 0, kernel, step);
+    return true;
+  }
+
   /// Results that vectors would scatter are summed into a buffer first. Returns what is left.
   std::optional<Definition> sum_before(const Definition& definition, Kernel& kernel, Step& step) {
     const std::string axis = scattered_axis(definition, kernel, step);
     if (axis.empty()) return std::nullopt;
-    std::string parameter = fresh_parameter(kernel, "sum");
+    std::string parameter = SideBuffers::fresh_parameter(kernel, "sum");
     Staged staged = stage_sums(definition, kernel, axis, parameter);
-    compute_before(std::move(staged.first), parameter, staged.shape, kernel.macs, kernel, step);
+    const loop::Scalar sum = definition.accumulators[0].type.scalar;
+    compute_before(std::move(staged.first), written(parameter, sum, staged.shape), kernel.macs,
+                   kernel, step);
     kernel.macs = 0;
     return staged.second;
   }
@@ -250,13 +259,13 @@ class Scheduling {
                      std::set<std::string>& taken) {
     const std::string axis = scattered_axis(definition, kernel, step);
     if (axis.empty()) return {};
-    const std::string parameter = fresh_parameter(kernel, "sum");
+    const std::string parameter = SideBuffers::fresh_parameter(kernel, "sum");
     const loop::Scalar scalar = definition.accumulators[0].type.scalar;
     const std::optional<StagedBlocks> cut =
         cut_sums(stage_sums(definition, kernel, axis, parameter), axis, parameter,
                  byte_size(loop::element_of(scalar)));
     if (!cut) return {};
-    add_panel(parameter, scalar, cut->staged.shape, kernel, step);
+    beside_.add_panel(parameter, scalar, cut->staged.shape, kernel, step);
     Definition first = flattened(cut->staged.first, kernel), second = cut->staged.second;
     if (!coalesce(second, kernel)) first = cut->staged.first;
     taken.insert(cut->variable);
@@ -264,21 +273,6 @@ class Scheduling {
     const Stmt use = expand_definition(second, kernel, step, false, taken);
     return loop::for_loop(cut->variable, loop::Expr(0), loop::Expr(cut->count),
                           loop::block({sum, use}));
-  }
-
-  /// A buffer that the kernel writes and reads again before it returns.
-  void add_panel(const std::string& parameter, loop::Scalar scalar, const Dims& shape,
-                 Kernel& kernel, Step& step) {
-    Buffer place;
-    place.name = fresh_name(kernel.name, parameter);
-    place.element = loop::element_of(scalar);
-    place.shape = shape;
-    place.alignment = std::max(byte_size(place.element), int64_t{target_.vector_bits} / 8);
-    place.loc = step.loc;
-    kernel.buffers.insert(kernel.buffers.begin(),
-                          {parameter, scalar, shape, loop::AccessMode::write, {}});
-    step.buffers.insert(step.buffers.begin(), static_cast<BufferId>(result_.buffers.size()));
-    result_.buffers.push_back(std::move(place));
   }
 
   /// The definitions that fill panels become nests.
@@ -304,12 +298,15 @@ class Scheduling {
   Stmt expand_one(const Definition& definition, Kernel& kernel, Step& step, bool alone) {
     NestSchedule chosen = choose(definition, kernel, step);
     if (alone) {
+      if (list_steps(definition, chosen, kernel, step)) {
+        return expand_nest(definition, chosen, kernel, step, alone);
+      }
       if (const auto cut = cut_reduction(definition, chosen, target_)) {
-        const std::string totals = fresh_parameter(kernel, "sum");
+        const std::string totals = SideBuffers::fresh_parameter(kernel, "sum");
         NestSchedule in_blocks = choose(cut->definition, kernel, step);
         if (order_blocks(in_blocks, *cut, totals)) {
           const loop::Scalar scalar = definition.accumulators[0].type.scalar;
-          add_panel(totals, scalar, {Dim(cut->totals)}, kernel, step);
+          beside_.add_panel(totals, scalar, {Dim(cut->totals)}, kernel, step);
           return expand_nest(cut->definition, in_blocks, kernel, step, alone);
         }
       }
@@ -317,9 +314,9 @@ class Scheduling {
       auto cut = cut_operands(definition, kernel, chosen, target_, choose_block);
       if (!cut) cut = cut_rows(definition, kernel, chosen, target_);
       if (cut) {
-        cut->schedule.totals = fresh_parameter(kernel, "sum");
+        cut->schedule.totals = SideBuffers::fresh_parameter(kernel, "sum");
         const loop::Scalar scalar = definition.accumulators[0].type.scalar;
-        add_panel(cut->schedule.totals, scalar, {Dim(cut->totals)}, kernel, step);
+        beside_.add_panel(cut->schedule.totals, scalar, {Dim(cut->totals)}, kernel, step);
         return expand_nest(cut->definition, cut->schedule, kernel, step, alone);
       }
     }
@@ -329,123 +326,59 @@ class Scheduling {
 
   Stmt expand_nest(const Definition& definition, NestSchedule chosen, Kernel& kernel, Step& step,
                    bool alone) {
-    chosen.fetched = constant_to_fetch(definition, chosen, constant_bytes_, target_);
-    chosen.fetches = choose_fetches(definition, kernel, chosen, target_);
+    if (chosen.listed.empty()) {
+      chosen.fetched = constant_to_fetch(definition, chosen, constant_bytes_, target_);
+      chosen.fetches = choose_fetches(definition, kernel, chosen, target_);
+    }
     for (auto& [param, packing] : chosen.packed) {
-      if (packing.at_run_time || !alone) packing.parameter = fresh_parameter(kernel, param);
+      if (packing.at_run_time || !alone)
+        packing.parameter = SideBuffers::fresh_parameter(kernel, param);
     }
     Stmt nest = expand(definition, kernel, chosen);
     for (const auto& [param, packing] : chosen.packed) {
       if (packing.in_panel) {
-        add_panel(packing.parameter, kernel.find(param)->element, {Dim(panel_count(chosen, param))},
-                  kernel, step);
+        beside_.add_panel(packing.parameter, kernel.find(param)->element,
+                          {Dim(panel_count(chosen, param))}, kernel, step);
         continue;
       }
-      BufferId packed = packing.at_run_time
-                            ? pack_before(definition, chosen, param, kernel, step)
-                            : pack_constant(definition, chosen, param, kernel, step);
-      take_packed(param, packing.parameter, packed, kernel, step);
+      if (packing.at_run_time) {
+        pack_before(definition, chosen, param, kernel, step);
+      } else {
+        beside_.pack_constant(definition, chosen, param, kernel, step);
+      }
     }
     return expand_panels(nest, chosen, kernel, step);
   }
 
-  static std::string fresh_parameter(const Kernel& kernel, const std::string& param) {
-    int n = 0;
-    std::string name;
-    do {
-      name = fmt::format("{}p{}", param, n++);
-    } while (kernel.find(name));
-    return name;
-  }
-
-  /// The operand in the kernel's list of parameters becomes, or is joined by, the packed one.
-  void take_packed(const std::string& param, const std::string& name, BufferId packed,
-                   Kernel& kernel, Step& step) const {
-    const Buffer& buffer = result_.buffer(packed);
-    if (name != param) {
-      loop::BufferParam added{
-          name, loop::scalar_of(buffer.element), buffer.shape, loop::AccessMode::read, {}};
-      kernel.buffers.insert(kernel.buffers.begin(), std::move(added));
-      step.buffers.insert(step.buffers.begin(), packed);
-      return;
-    }
-    for (size_t i = 0; i < kernel.buffers.size(); ++i) {
-      if (kernel.buffers[i].name != param) continue;
-      kernel.buffers[i].shape = buffer.shape;
-      step.buffers[i] = packed;
-    }
-  }
-
-  BufferId add_packed(const Buffer& source, const std::string& name, int64_t count) {
-    Buffer packed = source;
-    packed.name = name;
-    packed.shape = {Dim(count)};
-    packed.alignment = std::max(byte_size(packed.element), int64_t{target_.vector_bits} / 8);
-    result_.buffers.push_back(std::move(packed));
-    return static_cast<BufferId>(result_.buffers.size()) - 1;
-  }
-
-  BufferId pack_constant(const Definition& definition, const NestSchedule& chosen,
-                         const std::string& param, const Kernel& kernel, const Step& step) {
-    const std::string& parameter = chosen.packed.at(param).parameter;
-    const BufferId from = loop::buffer_of(kernel, step, param);
-    const Buffer source = result_.buffer(from);
-    Literal value = pack(definition, kernel, chosen, param, source.value);
-    // Entries share their constants, packed ones too, and so do kernels for parts of one result.
-    std::vector<std::pair<BufferId, BufferId>>& equal = packed_[value.hash()];
-    for (const auto& [original, id] : equal) {
-      const bool shared = result_.entries.size() > 1 || original == from;
-      if (shared && result_.buffer(id).value == value) return id;
-    }
-    std::string suffix = parameter == param ? "" : "_" + parameter;
-    BufferId id = add_packed(source, fmt::format("{}_{}{}", source.name, kernel.name, suffix),
-                             value.element_count());
-    result_.buffers[static_cast<size_t>(id)].value = std::move(value);
-    equal.emplace_back(from, id);
-    return id;
-  }
-
   /// A kernel of its own that rearranges the operand.
-  BufferId pack_before(const Definition& definition, const NestSchedule& chosen,
-                       const std::string& param, const Kernel& kernel, const Step& step) {
-    BufferId from = loop::buffer_of(kernel, step, param);
-    const std::string& parameter = chosen.packed.at(param).parameter;
-    std::string name = fresh_name(kernel.name, parameter);
-    Buffer place;
-    place.element = result_.buffer(from).element;
-    place.loc = step.loc;
-    BufferId to = add_packed(place, name, packed_count(chosen, param));
+  void pack_before(const Definition& definition, const NestSchedule& chosen,
+                   const std::string& param, Kernel& kernel, Step& step) {
     loop::BufferParam source = *kernel.find(param);
     source.shape = {TensorType{ElementType::f32, source.shape}.element_count()};
-    Kernel mover;
-    mover.name = name;
-    mover.locs = kernel.locs;
-    mover.sizes = kernel.sizes;
-    mover.buffers = {
-        source, {parameter, source.element, result_.buffer(to).shape, loop::AccessMode::write, {}}};
-    mover.body = repack(definition, kernel, chosen, param, parameter);
-    Step move = step;
-    move.kernel = mover.name;
-    move.buffers = {from, to};
-    result_.kernels.emplace(name, std::move(mover));
-    schedule_step(move);
-    before_.push_back(std::move(move));
-    return to;
+    const std::string& parameter = chosen.packed.at(param).parameter;
+    compute_before(repack(definition, kernel, chosen, param, parameter), {source},
+                   written(parameter, source.element, {Dim(packed_count(chosen, param))}), 0,
+                   kernel, step);
   }
 
   const TargetInfo& target_;
   Program result_;
+  SideBuffers beside_;
+  std::set<BufferId> rectified_;  // none where zeros are not to be left out
+  std::vector<Loc> skipping_;     // the nodes that leave them out
   int64_t constant_bytes_ = 0;
   bool among_statements_ = false;  // what stands there can have no kernel run before it
   std::vector<Step> before_;       // rearrange what the step under way reads
-  /// Constants by hash: what was packed, and the result.
-  std::map<uint64_t, std::vector<std::pair<BufferId, BufferId>>> packed_;
 };
 
 }  // namespace
 
-Program schedule(const Program& program, const TargetInfo& target) {
-  return Scheduling(program, target).run();
+Program schedule(const Program& program, const TargetInfo& target, bool skip_zeros,
+                 std::vector<Loc>* skipping) {
+  Scheduling scheduling(program, target, skip_zeros);
+  Program result = scheduling.run();
+  if (skipping) *skipping = scheduling.skipping();
+  return result;
 }
 
 }  // namespace backcast

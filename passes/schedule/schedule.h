@@ -10,7 +10,10 @@ namespace backcast {
 /// packs constants.
 ///   Requires: fused definitions; each kernel called by one step.
 ///   Ensures: no definition is left; the same results (fused multiply-adds aside).
-loop::Program schedule(const loop::Program& program, const TargetInfo& target);
+/// `skip_zeros`: sums may leave out factors of zero (nonzero_steps.h), so that a run's time depends
+/// on its inputs; `skipping` (may be null) receives the model nodes of those that do.
+loop::Program schedule(const loop::Program& program, const TargetInfo& target,
+                       bool skip_zeros = true, std::vector<Loc>* skipping = nullptr);
 
 /// Replaces what the target has no instruction for: half floats become conversions on bit patterns,
 /// missing rounding and square roots become calls of the math library; collects the functions
