@@ -54,6 +54,15 @@ std::vector<Axis> in_order(const Definition& definition, const Expr& flat) {
   return axes;
 }
 
+/// Whether the operand's steps are equally far apart, taken in the order of `axes`.
+bool is_regular(const Expr& flat, const std::vector<Axis>& axes) {
+  std::optional<int64_t> step = coefficient(flat, axes.back().name);
+  for (size_t i = axes.size(); i-- > 0 && step; *step *= *static_extent(axes[i])) {
+    if (coefficient(flat, axes[i].name) != step) return false;
+  }
+  return step.has_value();
+}
+
 /// The order of a packed operand's steps becomes that of `axes`, if it holds just these.
 bool reorder(Packing& packing, const std::vector<Axis>& axes) {
   if (packing.at_run_time || packing.reduce.size() != axes.size()) return false;
@@ -107,7 +116,7 @@ Scalar smallest_holding(int64_t count) {
 std::optional<NonzeroSteps> choose_nonzero_steps(
     const Definition& definition, const loop::Kernel& kernel, int64_t program_bytes,
     const TargetInfo& target, const std::function<bool(const std::string&)>& is_rectified,
-    const std::function<bool(const std::string&)>& is_finite, NestSchedule& schedule) {
+    const std::function<bool(const std::string&)>& is_weight, NestSchedule& schedule) {
   auto factors = factors_of(definition);
   if (!factors || schedule.vector_axis.empty() || !schedule.lane_axis.empty() ||
       !schedule.block_axes.empty() || !schedule.tile_axis.empty() || schedule.jam > 1) {
@@ -115,23 +124,29 @@ std::optional<NonzeroSteps> choose_nonzero_steps(
   }
   if (!is_rectified(factors->first->name)) std::swap(factors->first, factors->second);
   const auto& [factor, weight] = *factors;
-  const auto packing = schedule.packed.find(weight->name);
-  if (!is_rectified(factor->name) || packing == schedule.packed.end()) return std::nullopt;
-  const Expr flat = loop::flat_index(kernel.find(factor->name)->shape, factor->args);
+  if (!is_rectified(factor->name)) return std::nullopt;
+  const auto flat_of = [&](const Expr& access) {
+    return loop::flat_index(kernel.find(access->name)->shape, access->args);
+  };
+  const Expr flat = flat_of(factor);
   const std::vector<Axis> axes = in_order(definition, flat);
-  Packing ordered = packing->second;
-  if (axes.empty() || !reorder(ordered, axes)) return std::nullopt;
+  if (axes.empty()) return std::nullopt;
+  std::map<std::string, Packing> packed = schedule.packed;
+  const auto packing = packed.find(weight->name);
+  const bool fits =
+      packing == packed.end() ? is_regular(flat_of(weight), axes) : reorder(packing->second, axes);
+  if (!fits || packed.count(factor->name)) return std::nullopt;
   NonzeroSteps steps{.factor = factor->name, .first = flat, .count = 1};
   for (const Axis& axis : axes) {
     steps.first = loop::substitute(steps.first, {{axis.name, Expr(0)}});
     steps.count *= *static_extent(axis);
   }
   if (steps.count > std::numeric_limits<int32_t>::max() ||
-      !pays(definition, schedule, steps.count, program_bytes, target) || !is_finite(weight->name)) {
+      !pays(definition, schedule, steps.count, program_bytes, target) || !is_weight(weight->name)) {
     return std::nullopt;
   }
   steps.entry = smallest_holding(steps.count);
-  packing->second = ordered;
+  schedule.packed = std::move(packed);
   schedule.reduce_order.clear();
   for (const Axis& axis : axes) schedule.reduce_order.push_back(axis.name);
   schedule.unrolled.clear();

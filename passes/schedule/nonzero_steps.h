@@ -21,13 +21,14 @@ struct NonzeroSteps {
 
 /// The steps of a chosen schedule that are worth a list, if they are; the schedule then takes them
 /// in the factor's order, one at a time.
-///   `is_rectified`: whether about half of a parameter's elements are zero; `is_finite`: whether it
-///   is a constant without infinities and NaNs, which zero does not take out of a sum.
+///   `is_rectified`: whether about half of a parameter's elements are zero; `is_weight`: whether it
+///   is a constant or trained, and its infinities and NaNs, which zero does not take out of a sum,
+///   need not be minded.
 ///   `program_bytes`: of all constants of the program, which displace one another from caches.
 std::optional<NonzeroSteps> choose_nonzero_steps(
     const loop::Definition& definition, const loop::Kernel& kernel, int64_t program_bytes,
     const TargetInfo& target, const std::function<bool(const std::string&)>& is_rectified,
-    const std::function<bool(const std::string&)>& is_finite, NestSchedule& schedule);
+    const std::function<bool(const std::string&)>& is_weight, NestSchedule& schedule);
 
 /// The kernel's body that writes the list to parameter `list`.
 loop::Stmt list_nonzero(const NonzeroSteps& steps, loop::Scalar factor, const std::string& list);

@@ -223,15 +223,19 @@ class Scheduling {
     const auto is_rectified = [&](const std::string& param) {
       return rectified_.count(result_.owner(loop::buffer_of(kernel, step, param))) > 0;
     };
-    const auto is_finite = [&](const std::string& param) {
-      const Literal& value = result_.buffer(loop::buffer_of(kernel, step, param)).value;
+    const auto is_weight = [&](const std::string& param) {
+      const Buffer& buffer = result_.buffer(loop::buffer_of(kernel, step, param));
+      // Weights in training are finite, or training has failed.
+      if (buffer.kind == loop::BufferClass::state) return true;
+      if (buffer.kind != loop::BufferClass::constant || buffer.view_of >= 0) return false;
+      const Literal& value = buffer.value;
       for (int64_t i = 0; i < value.element_count(); ++i) {
         if (!std::isfinite(value.as_double(i))) return false;
       }
       return true;
     };
     const auto steps = choose_nonzero_steps(definition, kernel, constant_bytes_, target_,
-                                            is_rectified, is_finite, chosen);
+                                            is_rectified, is_weight, chosen);
     if (!steps) return false;
     if (!kernel.locs.empty()) skipping_.push_back(kernel.locs.front());
     chosen.listed = SideBuffers::fresh_parameter(kernel, steps->factor);

@@ -134,6 +134,45 @@ func @main(%x: f32[1,3,5,4]) -> f32[1,200] {{
   }
 }
 
+/// Weights that are trained, which lie one behind another along the sum.
+TEST(NonzeroStepsOf, TrainedWeights) {
+  const Module module = parse_module(fmt::format(R"(
+state "w" parameter = f32[40,32] [{}]
+entry "run" @main
+func @main(%w: f32[40,32], %x: f32[1,32]) -> (f32[1,40], f32[40,32]) results("y", "w") {{
+  %r = relu %x
+  %y = dot_general %r, %w {{lhs_contract=[1], rhs_contract=[1]}}
+  %two = add %w, %w
+  %all = tuple %y, %two
+  return %all
+}})",
+                                                 constants(40 * 32)));
+  const PipelineResult compiled = compile(module, "cortex-m4");
+  EXPECT_EQ(compiled.notes.skipping.size(), 1);
+  const Literal x = factors(ElementType::f32, 32, Factors::mixed);
+  loop::StateValues state{{"w", module.states.at(0).initial}};
+  const Literal w = state.at("w");
+  const Value expected = evaluate(module, module.function("main"), std::vector<Value>{w, x});
+  const loop::RunResult found = loop::interpret(compiled.program, "run", {x}, state);
+  for (int64_t i = 0; i < 40; ++i) {
+    ASSERT_NEAR(found.outputs.at(0).as_double(i), expected.elements.front().tensor.as_double(i),
+                1e-5);
+  }
+}
+
+/// The list takes memory that --ram may not have.
+TEST(NonzeroStepsOf, WhatFits) {
+  const Module module = module_of(1, 64, 64, kRelu, constants(64 * 64));
+  PipelineOptions options;
+  const int64_t with = run_pipeline(module, *find_target("cortex-m4"), options).program.arena_bytes;
+  options.passes.ram = with - 1;
+  const PipelineResult small = run_pipeline(module, *find_target("cortex-m4"), options);
+  EXPECT_LT(small.program.arena_bytes, with);
+  EXPECT_EQ(small.notes.skipping.size(), 0);
+  options.passes.ram = with;
+  EXPECT_EQ(run_pipeline(module, *find_target("cortex-m4"), options).notes.skipping.size(), 1);
+}
+
 size_t skipping(const Module& module) { return compile(module, "cortex-m4").notes.skipping.size(); }
 
 TEST(NonzeroStepsOf, WhatIsZeroOnOneSideOfABound) {
