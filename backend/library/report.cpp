@@ -98,6 +98,7 @@ ReportStep step_report(const loop::Program& program, const loop::Step& step, con
   constexpr std::string_view kKinds[] = {"", "copy", "loop", "branch", "check_finite"};
   result.kernel = is_call ? step.kernel : kKinds[static_cast<size_t>(step.kind)];
   result.macs = is_call ? kernel->macs : 0;
+  result.is_shared = is_call && step.grain > 0;
   result.nodes = node_names(is_call ? kernel->locs : std::vector<Loc>{step.loc}, abi.name);
   std::set<BufferId> weights;
   for (size_t i = 0; i < step.buffers.size(); ++i) {

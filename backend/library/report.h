@@ -49,6 +49,7 @@ struct ReportStep {
   int64_t macs = 0;                // in all trips of the loops around it, at most
   int64_t weight_bytes = 0;        // constants it reads
   int64_t live_bytes = 0;          // of the arena, while it runs
+  bool is_shared = false;          // out among the threads of a parallel_for
   std::vector<ReportBuffer> operands;
   std::vector<ReportBuffer> live;  // by offset
 };

@@ -85,8 +85,15 @@ std::string summary(const Report& report) {
 }
 
 std::string entry_table(const Report& report, const ReportEntry& entry) {
-  std::string text = fmt::format("\n{}_{}: {} multiply-accumulates in {} steps\n\n", report.name,
+  int64_t shared = 0;
+  for (const ReportStep& step : entry.steps) shared += step.is_shared ? step.macs : 0;
+  std::string text = fmt::format("\n{}_{}: {} multiply-accumulates in {} steps", report.name,
                                  entry.name, grouped(entry.macs), entry.steps.size());
+  if (shared > 0) {
+    text += fmt::format("; a parallel_for shares out {:.0f} % of them",
+                        100 * static_cast<double>(shared) / static_cast<double>(entry.macs));
+  }
+  text += "\n\n";
   Table steps({"step", "MACs", "weights", "live RAM", "kernel: nodes"});
   for (const ReportStep& step : entry.steps) {
     steps.add({fmt::format("{}", step.number), grouped(step.macs), grouped(step.weight_bytes),
@@ -154,6 +161,7 @@ Json entry_json(const ReportEntry& entry) {
                      {"macs", step.macs},
                      {"weight_bytes", step.weight_bytes},
                      {"live_bytes", step.live_bytes},
+                     {"shared", step.is_shared},
                      {"operands", buffers_json(step.operands)},
                      {"live", buffers_json(step.live)}});
   }

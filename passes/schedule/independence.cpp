@@ -1,6 +1,8 @@
 // See independence.h.
 #include "passes/schedule/independence.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -49,6 +51,8 @@ struct Access {
 class Proof {
  public:
   Proof(const Kernel& kernel, const std::vector<Stmt>& loops) : kernel_(kernel), loops_(loops) {
+    loop::visit(
+        kernel.body, [&](const Stmt& s) { note_range(s); }, nullptr);
     for (size_t i = 0; i < loops.size(); ++i) collect(loops[i], i);
   }
 
@@ -61,7 +65,7 @@ class Proof {
       for (const Access& access : group) {
         if (!access.index) return false;
       }
-      if (!are_apart(group)) return false;
+      if (!are_apart(group, rows_of(param))) return false;
     }
     return true;
   }
@@ -89,20 +93,38 @@ class Proof {
     if (stmt->kind == StmtKind::let) {
       if (std::optional<Affine> value = affine(stmt->exprs[0])) values_[stmt->name] = *value;
     }
-    if (stmt->kind == StmtKind::for_loop) {
-      int64_t begin = 0, extent = 0;
-      if (loop::as_constant(stmt->exprs[0], begin) && loop::as_constant(stmt->exprs[1], extent)) {
-        ranges_[stmt->name] = {begin, begin + std::max<int64_t>(extent, 1) - 1};
-      }
-    }
+    note_range(stmt);
     for (const Stmt& part : stmt->body) collect(part, loop);
+  }
+
+  void note_range(const Stmt& stmt) {
+    int64_t begin = 0, extent = 0;
+    if (stmt->kind != StmtKind::for_loop || !loop::as_constant(stmt->exprs[0], begin) ||
+        !loop::as_constant(stmt->exprs[1], extent)) {
+      return;
+    }
+    ranges_[stmt->name] = {begin, begin + std::max<int64_t>(extent, 1) - 1};
   }
 
   void touch(const std::string& name, const Expr& index, loop::Type type, size_t loop, bool store) {
     if (!kernel_.find(name)) return;
     Access access{store, loop, std::nullopt, type.lanes};
     if (!index.type().is_vector()) access.index = affine(index);
+    if (index->kind == ExprKind::ramp) access = lanes_apart(access, index);
     accesses_[name].push_back(std::move(access));
+  }
+
+  /// Lanes that do not lie one behind another count like a loop.
+  Access lanes_apart(Access access, const Expr& ramp) {
+    access.width = 1;
+    access.index = affine(ramp->args[0]);
+    int64_t stride = 0;
+    if (!loop::as_constant(ramp->args[1], stride)) access.index.reset();
+    if (!access.index) return access;
+    const std::string lane = fmt::format("lane of {}", ramp.type().lanes);
+    ranges_[lane] = {0, ramp.type().lanes - 1};
+    access.index = plus(*access.index, {0, {{lane, 1}}}, stride);
+    return access;
   }
 
   std::optional<Affine> affine(const Expr& e) const {
@@ -149,12 +171,36 @@ class Proof {
     return Range{range.min - period * modulus, range.max - period * modulus};
   }
 
-  static std::set<int64_t> moduli(const std::vector<Access>& group) {
-    std::set<int64_t> result{0};
+  /// Elements of the buffer's rows, planes and so on: what a tile's constants are multiples of.
+  static std::set<int64_t> rows_of(const loop::BufferParam& param) {
+    std::set<int64_t> result;
+    int64_t elements = 1;
+    for (size_t i = param.shape.size(); i-- > 0 && param.shape[i].is_constant();) {
+      elements *= param.shape[i].constant();
+      if (elements > 0) result.insert(elements);
+    }
+    return result;
+  }
+
+  /// Where digits may end: at variables' coefficients, at rows of the buffer and, as rows that are
+  /// unrolled have no variable, at constants that a variable does not reach: 32·f + 64·(0, 1, …)
+  /// has one at 64 where f stays below 2.
+  std::set<int64_t> moduli(const std::vector<Access>& group, std::set<int64_t> result) const {
+    result.insert(0);
+    std::set<int64_t> constants, reaches;
     for (const Access& access : group) {
+      constants.insert(access.index->constant - group[0].index->constant);
       for (const auto& [name, c] : access.index->terms) {
         if (c > 0) result.insert(c);
+        const auto range = ranges_.find(name);
+        if (c > 0 && range != ranges_.end()) {
+          reaches.insert(c * (range->second.max - range->second.min + 1));
+        }
       }
+    }
+    for (const int64_t reach : reaches) {
+      const auto row = constants.lower_bound(reach);
+      if (row != constants.end()) result.insert(*row);
     }
     return result;
   }
@@ -165,19 +211,22 @@ class Proof {
     const std::string& variable = loops_[access.loop]->name;
     const auto found = access.index->terms.find(variable);
     if (found == access.index->terms.end() || found->second != c) return std::nullopt;
-    if (modulus != 0 && modulus % c != 0) return std::nullopt;
-    const std::optional<Range> below = rest(access, modulus, variable);
+    std::optional<Range> below = rest(access, modulus, variable);
     if (!below) return std::nullopt;
+    if (modulus != 0) {
+      const std::optional<Range> whole = rest(access, modulus, "");
+      if (!whole || !within_period(*whole, modulus)) return std::nullopt;
+      const int64_t period = math::floor_div(whole->min, modulus) * modulus;
+      below = Range{below->min - period, below->max - period};
+    }
     const int64_t shift = math::floor_div(below->min, c);
     if (math::floor_div(below->max, c) != shift) return std::nullopt;
-    if (modulus == 0) return shift;
-    const std::optional<Range> whole = rest(access, modulus, "");
-    if (!whole || !within_period(*whole, modulus)) return std::nullopt;
-    return shift - math::floor_div(whole->min, modulus) * (modulus / c);
+    return shift;
   }
 
   /// Iterations of one loop have a digit of their own.
-  bool are_apart_within(const std::vector<Access>& all, size_t loop) const {
+  bool are_apart_within(const std::vector<Access>& all, const std::set<int64_t>& rows,
+                        size_t loop) const {
     std::vector<Access> group;
     bool is_written = false;
     for (const Access& access : all) {
@@ -185,10 +234,12 @@ class Proof {
       group.push_back(access);
       is_written = is_written || access.is_store;
     }
-    if (!is_written) return true;
+    const auto trips = ranges_.find(loops_[loop]->name);
+    const bool once = trips != ranges_.end() && trips->second.min == trips->second.max;
+    if (!is_written || once) return true;
     const auto own = group[0].index->terms.find(loops_[loop]->name);
     if (own == group[0].index->terms.end() || own->second <= 0) return false;
-    for (const int64_t modulus : moduli(group)) {
+    for (const int64_t modulus : moduli(group, rows)) {
       if (modulus != 0 && modulus <= own->second) continue;
       const std::optional<int64_t> first = digit(group[0], own->second, modulus);
       if (first && std::all_of(group.begin(), group.end(), [&](const Access& access) {
@@ -200,11 +251,11 @@ class Proof {
     return false;
   }
 
-  bool are_apart(const std::vector<Access>& group) const {
+  bool are_apart(const std::vector<Access>& group, const std::set<int64_t>& rows) const {
     for (size_t loop = 0; loop < loops_.size(); ++loop) {
-      if (!are_apart_within(group, loop)) return false;
+      if (!are_apart_within(group, rows, loop)) return false;
     }
-    const std::set<int64_t> candidates = moduli(group);
+    const std::set<int64_t> candidates = moduli(group, rows);
     for (const Access& a : group) {
       for (const Access& b : group) {
         if (a.loop == b.loop || !a.is_store) continue;

@@ -12,9 +12,9 @@
 
 namespace backcast {
 
-/// `loops` are the statements of the kernel's body, all `for`.
-///   Ensures: true only if all iterations of all of them are independent of each other; false also
-///   where that could not be proved.
+/// `loops`, all `for`, are the statements of the kernel's body or some within it.
+///   Ensures: true only if all iterations of all of them are independent of each other, whatever
+///   the loops around them are at; false also where that could not be proved.
 bool are_independent(const loop::Kernel& kernel, const std::vector<loop::Stmt>& loops);
 
 }  // namespace backcast

@@ -2,6 +2,8 @@
 // offset o and n iterations, a loop does those of [begin, end) that lie in [o, o + n).
 #include "passes/schedule/parallelize.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -13,6 +15,7 @@
 namespace backcast {
 namespace {
 
+using loop::BufferId;
 using loop::Expr;
 using loop::ExprKind;
 using loop::Kernel;
@@ -60,24 +63,27 @@ int64_t work_of(const Stmt& stmt) {
   return work + std::max<int64_t>(trips, 0) * inside;
 }
 
-/// The statements of a body that is nothing but loops of constant bounds.
-std::vector<Stmt> outer_loops(const Stmt& body) {
-  std::vector<Stmt> loops = body->kind == StmtKind::block ? body->body : std::vector<Stmt>{body};
-  for (const Stmt& stmt : loops) {
-    int64_t begin = 0, extent = 0;
-    const bool is_loop = stmt->kind == StmtKind::for_loop &&
-                         stmt->for_kind == loop::ForKind::serial &&
-                         loop::as_constant(stmt->exprs[0], begin) &&
-                         loop::as_constant(stmt->exprs[1], extent) && extent > 0;
-    if (!is_loop) return {};
-  }
-  return loops;
+/// A loop whose iterations can be counted before it runs.
+bool is_counted(const Stmt& stmt) {
+  int64_t begin = 0, extent = 0;
+  return stmt->kind == StmtKind::for_loop && stmt->for_kind == loop::ForKind::serial &&
+         loop::as_constant(stmt->exprs[0], begin) && loop::as_constant(stmt->exprs[1], extent) &&
+         extent > 0;
 }
 
 int64_t extent_of(const Stmt& loop) {
   int64_t extent = 0;
   loop::as_constant(loop->exprs[1], extent);
   return extent;
+}
+
+/// Where a buffer lies: its owner, and how many elements behind that one's first.
+std::pair<BufferId, Dim> place_of(const Program& program, BufferId id) {
+  Dim offset(0);
+  for (; program.buffer(id).view_of >= 0; id = program.buffer(id).view_of) {
+    offset = offset + program.buffer(id).view_offset;
+  }
+  return {id, offset};
 }
 
 /// A step that passes memory twice, other than where the kernel says that this is harmless.
@@ -88,7 +94,7 @@ bool is_overlaid(const Program& program, const Kernel& kernel, const Step& step)
     for (size_t j = 0; j < step.buffers.size(); ++j) {
       if (i == j || program.owner(step.buffers[i]) != program.owner(step.buffers[j])) continue;
       const std::vector<std::string>& over = written.over;
-      const bool same = step.buffers[i] == step.buffers[j] &&
+      const bool same = place_of(program, step.buffers[i]) == place_of(program, step.buffers[j]) &&
                         std::find(over.begin(), over.end(), kernel.buffers[j].name) != over.end();
       if (!same) return true;
     }
@@ -104,6 +110,49 @@ std::string fresh_size(const Kernel& kernel, std::string name) {
       [&](const Expr& e) { taken.insert(e->name); });
   while (taken.contains(name)) name += "_";
   return name;
+}
+
+/// The statements of a kernel's body as loops of independent iterations, of which the proof is
+/// about all together: any other statement is one iteration. Empty where there is no such loop.
+std::vector<Stmt> outer_loops(const Kernel& kernel) {
+  const Stmt& body = kernel.body;
+  const std::vector<Stmt> parts =
+      body->kind == StmtKind::block ? body->body : std::vector<Stmt>{body};
+  std::vector<Stmt> loops;
+  bool any = false;
+  const auto once = [&](const Stmt& stmt) {
+    const std::string name = fresh_size(kernel, fmt::format("once{}", loops.size()));
+    return loop::for_loop(name, Expr(0), Expr(1), stmt);
+  };
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i]->kind == StmtKind::let || parts[i]->kind == StmtKind::alloc) {
+      // What follows knows the name.
+      loops.push_back(once(loop::block({parts.begin() + static_cast<int64_t>(i), parts.end()})));
+      break;
+    }
+    const bool shared = is_counted(parts[i]) && are_independent(kernel, {parts[i]});
+    any = any || (shared && extent_of(parts[i]) > 1);
+    loops.push_back(shared ? parts[i] : once(parts[i]));
+  }
+  return any ? loops : std::vector<Stmt>();
+}
+
+/// A loop of few iterations and the one that is all of its body as a single loop, where the inner
+/// one's iterations are independent as well; otherwise the loop itself.
+Stmt collapsed(const Kernel& kernel, const Stmt& outer) {
+  constexpr int64_t kFew = 8;
+  const Stmt& inner = outer->body[0];
+  if (extent_of(outer) >= kFew || !is_counted(inner) || !are_independent(kernel, {inner})) {
+    return outer;
+  }
+  const int64_t each = extent_of(inner);
+  const std::string name = fresh_size(kernel, outer->name + "_" + inner->name);
+  const Expr at = loop::var(name);
+  return loop::for_loop(
+      name, Expr(0), Expr(extent_of(outer) * each),
+      loop::block({loop::let(outer->name, outer->exprs[0] + loop::floor_div(at, Expr(each))),
+                   loop::let(inner->name, inner->exprs[0] + loop::floor_mod(at, Expr(each))),
+                   inner->body[0]}));
 }
 
 class Parallelizing {
@@ -122,19 +171,21 @@ class Parallelizing {
 
  private:
   void cut(Kernel& kernel, const std::vector<Step*>& calls) {
-    const std::vector<Stmt> loops = outer_loops(kernel.body);
-    if (loops.empty()) return;
-    int64_t iterations = 0;
-    for (const Stmt& stmt : loops) iterations += extent_of(stmt);
     const int64_t work = work_of(kernel.body);
-    if (iterations < 2 || work < 2 * target_.parallel_grain) return;
+    if (work < 2 * target_.parallel_grain) return;
+    std::vector<Stmt> loops = outer_loops(kernel);
+    if (loops.empty() || !are_independent(kernel, loops)) return;
+    int64_t iterations = 0;
+    for (Stmt& stmt : loops) {
+      stmt = collapsed(kernel, stmt);
+      iterations += extent_of(stmt);
+    }
     const int64_t each = std::max<int64_t>(work / iterations, 1);
     const int64_t grain = (target_.parallel_grain + each - 1) / each;
     if (iterations < 2 * grain) return;
     for (const Step* step : calls) {
       if (step->grain > 0 || is_overlaid(result_, kernel, *step)) return;
     }
-    if (!are_independent(kernel, loops)) return;
     const std::string begin = fresh_size(kernel, "range_begin");
     const std::string end = fresh_size(kernel, "range_end");
     kernel.body = in_range(loops, loop::var(begin), loop::var(end), iterations);

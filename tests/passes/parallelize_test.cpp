@@ -10,6 +10,7 @@
 
 #include "driver/compiler.h"
 #include "ir/loop/interpreter.h"
+#include "ir/loop/step_access.h"
 #include "ir/loop/text.h"
 #include "passes/pipeline.h"
 #include "passes/schedule/independence.h"
@@ -90,6 +91,44 @@ TEST(Independence, TwoLoopsMustNotMeet) {
   EXPECT_FALSE(independent(kTwo, fmt::format(fmt::runtime(body), 6)));
 }
 
+TEST(Independence, RowsOfATileHaveNoVariable) {
+  // Two blocks of 24 columns of 64, then the other 16, of two rows at a time.
+  EXPECT_TRUE(independent("x: f32[256] read, y: f32[256] write", R"(for f in 0 .. 2 {
+    for r in 0 .. 2 {
+      store y[f * 24 + r * 128] = load f32x8 x[0]
+      store y[f * 24 + r * 128 + 16] = load f32x8 x[8]
+      store y[f * 24 + r * 128 + 64] = load f32x8 x[0]
+      store y[f * 24 + r * 128 + 80] = load f32x8 x[8]
+    }
+  }
+  for once in 0 .. 1 {
+    store y[48] = load f32x16 x[0]
+    store y[112] = load f32x16 x[0]
+  })"));
+}
+
+TEST(Independence, ABlockMayNotReachTheNextRow) {
+  EXPECT_FALSE(independent("x: f32[256] read, y: f32[256] write", R"(for f in 0 .. 3 {
+    store y[f * 24] = load f32x16 x[0]
+    store y[f * 24 + 48] = load f32x16 x[0]
+  })"));
+}
+
+TEST(Independence, LanesApartCountLikeALoop) {
+  const char* body = R"(for y in 0 .. 3 {{
+    for f in 0 .. 2 {{ store y[ramp(y * {} + f * 72, 9, 8)] = load f32x8 x[0] }}
+  }})";
+  const char* both = "x: f32[8] read, y: f32[144] write";
+  EXPECT_TRUE(independent(both, fmt::format(fmt::runtime(body), 3)));
+  EXPECT_FALSE(independent(both, fmt::format(fmt::runtime(body), 9)));
+}
+
+TEST(Independence, OneIterationIsApart) {
+  EXPECT_TRUE(independent("y: f32[8] update", R"(for once in 0 .. 1 {
+    for i in 0 .. 8 { store y[0] = load f32 y[0] + load f32 y[i] }
+  })"));
+}
+
 TEST(Independence, UnknownIndicesProveNothing) {
   EXPECT_FALSE(independent("n: i64[8] read, y: f32[64] write", R"(for i in 0 .. 8 {
     store y[cast index (load i64 n[i])] = 1:f32
@@ -147,9 +186,39 @@ TEST_P(Models, PiecesGiveTheSameBits) {
   EXPECT_EQ(loop::interpret(pieces, "run", inputs), loop::interpret(state.program, "run", inputs));
 }
 
+/// Multiply-accumulates of all calls, and of those that may be cut.
+void count(const loop::Program& program, const std::vector<loop::Step>& steps, double& all,
+           double& shared) {
+  loop::for_each_call(steps, [&](const loop::Step& step) {
+    const double macs = static_cast<double>(program.kernels.at(step.kernel).macs);
+    all += macs;
+    if (step.grain > 0) shared += macs;
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(OfTheRepository, Models,
                          testing::Values("digits_cnn", "dscnn_small", "resnet_small",
                                          "transformer_small", "keras_style"));
+
+class Networks : public testing::TestWithParam<const char*> {};
+
+TEST_P(Networks, ShareNearlyAllProducts) {
+  const std::string path = fmt::format("{}/{}.onnx", NETWORKS, GetParam());
+  const Module module = import_model(path, {.dims = {{"N", {1, 1}}}}).module;
+  for (const char* name : {"x86-64-v3", "x86-64-v4", "aarch64"}) {
+    TargetInfo target = resolve_target(name);
+    target.parallel_grain = 1;
+    const loop::Program program = run_pipeline(module, target, {}).program;
+    double all = 0, shared = 0;
+    for (const loop::EntryPoint& entry : program.entries) {
+      count(program, entry.steps, all, shared);
+    }
+    EXPECT_GT(shared, 0.95 * all) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OfTheRepository, Networks,
+                         testing::Values("enc", "ic", "kws", "vww"));
 
 }  // namespace
 }  // namespace backcast
