@@ -27,9 +27,15 @@ std::string winograd_help() {
       "3x3 convolutions and their gradients with fewer multiplications: off; auto: per layer, "
       "where a cost model finds it faster, on microcontrollers only where the arena does not grow; "
       "on: wherever possible; f2, f4: in that form. A layer's error stays below {} of its largest "
-      "result; that of a quantised layer on a microcontroller is zero. A layer computed so is not "
-      "shared out among threads",
+      "result; that of a quantised layer on a microcontroller is zero",
       kWinogradBound);
+}
+
+std::string threads_help() {
+  return "threads that the caller's parallel_for will have: layers that --winograd transforms are "
+         "cut "
+         "in as many parts as so many threads share out evenly, each with memory of its own; other "
+         "layers are shared out without it. The results are the same for any number of threads";
 }
 
 bool parse_skip_zeros(const std::string& word) {
@@ -55,12 +61,16 @@ std::string input_range_help() {
 
 void ModelOptions::add_to(CLI::App& app) {
   app.add_option("--winograd", winograd_, winograd_help())->capture_default_str();
+  app.add_option("--threads", threads_, threads_help())
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   app.add_option("--skip-zeros", skip_zeros_, skip_zeros_help())->capture_default_str();
   app.add_option("--input-range", ranges_, input_range_help())->allow_extra_args(false);
 }
 
 void ModelOptions::apply_to(PipelineOptions& pipeline) const {
-  pipeline.passes.winograd = parse_winograd(winograd_);
+  pipeline.passes.winograd.mode = parse_winograd(winograd_);
+  pipeline.passes.winograd.threads = threads_;
   pipeline.passes.skip_zeros = parse_skip_zeros(skip_zeros_);
   if (!ranges_.empty()) pipeline.passes.inputs = parse_input_bounds(ranges_);
 }

@@ -14,13 +14,15 @@ namespace backcast {
 
 class ModelOptions {
  public:
-  /// Adds --winograd, --skip-zeros and --input-range; this object must outlive the parsing.
+  /// Adds --winograd, --threads, --skip-zeros and --input-range; this object must outlive the
+  /// parsing.
   void add_to(CLI::App& app);
   /// CompileError for a word or a range that is none.
   void apply_to(PipelineOptions& pipeline) const;
 
  private:
   std::string winograd_ = "off", skip_zeros_ = "auto";
+  int64_t threads_ = 1;
   std::vector<std::string> ranges_;
 };
 

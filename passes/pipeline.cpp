@@ -78,12 +78,11 @@ Module drop_channels_pass(const Module& module, const PassContext& context) {
 
 template <WinogradMode mode>
 loop::Program winograd_pass(const loop::Program& program, const PassContext& context) {
-  return winograd(program, context.target, mode, {}, &context.notes.winograd);
+  return winograd(program, context.target, {.mode = mode}, &context.notes.winograd);
 }
 
 loop::Program chosen_winograd_pass(const loop::Program& program, const PassContext& context) {
-  return winograd(program, context.target, context.options.winograd, context.options.winograd_room,
-                  &context.notes.winograd);
+  return winograd(program, context.target, context.options.winograd, &context.notes.winograd);
 }
 
 loop::Program schedule_pass(const loop::Program& program, const PassContext& context) {
@@ -228,7 +227,8 @@ void run_pass(PipelineResult& reached, std::string_view name, const TargetInfo& 
     throw CompileError(lowered ? fmt::format("pass {} needs loop IR: run lower first", name)
                                : fmt::format("pass {} needs graph IR", name));
   };
-  const PassOptions by_itself{.inputs = InputBounds{}, .winograd = WinogradMode::automatic};
+  const PassOptions by_itself{.inputs = InputBounds{},
+                              .winograd = {.mode = WinogradMode::automatic}};
   const PassContext context{target, by_itself, reached.notes};
   if (is_asked_pass(name)) {
     need(false);
@@ -380,7 +380,7 @@ double winograd_cycles(const PipelineResult& result) {
 PipelineResult within_direct_arena(const Module& module, const TargetInfo& target,
                                    const PipelineOptions& options) {
   PipelineOptions direct = options, way = options;
-  direct.passes.winograd = WinogradMode::off;
+  direct.passes.winograd.mode = WinogradMode::off;
   direct.log = nullptr;
   PipelineResult best = PassRunner(target, direct).run(module);
   const int64_t most = best.program.arena_bytes;
@@ -388,7 +388,7 @@ PipelineResult within_direct_arena(const Module& module, const TargetInfo& targe
   for (int tries = 0; tries < 2; ++tries) {
     PipelineResult result = PassRunner(target, way).run(module);
     const int64_t left = most - result.program.arena_bytes;
-    way.passes.winograd_room = result.notes.winograd.room + left - std::abs(left) / 16;
+    way.passes.winograd.room = result.notes.winograd.room + left - std::abs(left) / 16;
     const double cycles = winograd_cycles(result);
     if (left >= 0 && (!least_cycles || cycles < *least_cycles)) {
       best = std::move(result);
@@ -401,7 +401,7 @@ PipelineResult within_direct_arena(const Module& module, const TargetInfo& targe
 
 PipelineResult run_once(const Module& module, const TargetInfo& target,
                         const PipelineOptions& options) {
-  const bool kept_small = options.passes.winograd == WinogradMode::automatic &&
+  const bool kept_small = options.passes.winograd.mode == WinogradMode::automatic &&
                           target.is_microcontroller() && !options.passes.ram &&
                           options.stop_after.empty();
   return kept_small ? within_direct_arena(module, target, options)
@@ -414,9 +414,9 @@ PipelineResult run_pipeline(const Module& module, const TargetInfo& target,
                             const PipelineOptions& options) {
   // The first that fits; each is slower than the one before.
   std::vector<PipelineOptions> ways{options};
-  if (options.passes.winograd == WinogradMode::automatic) {
+  if (options.passes.winograd.mode == WinogradMode::automatic) {
     ways.push_back(ways.back());
-    ways.back().passes.winograd = WinogradMode::off;
+    ways.back().passes.winograd.mode = WinogradMode::off;
   }
   if (options.passes.skip_zeros && module.states.empty()) {
     ways.push_back(ways.back());

@@ -20,9 +20,8 @@ namespace backcast {
 /// What users choose for single passes.
 struct PassOptions {
   std::optional<InputBounds> inputs;  // what callers promise to give; for dropping channels
-  WinogradMode winograd = WinogradMode::off;
-  std::optional<int64_t> winograd_room = {};  // see winograd.h
-  bool skip_zeros = true;                     // see schedule.h
+  WinogradOptions winograd = {};
+  bool skip_zeros = true;  // see schedule.h
   /// Bytes that arena and state may take together, see fit_bands.h and fit_memory.h; none: what
   /// costs little is computed again.
   std::optional<int64_t> ram;

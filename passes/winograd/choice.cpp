@@ -158,9 +158,35 @@ std::vector<int64_t> divisors(int64_t n) {
   return result;
 }
 
+/// The part of the time that a thread with most of the pieces takes.
+double longest_share(int64_t pieces, int64_t threads) {
+  return static_cast<double>((pieces + threads - 1) / threads) / static_cast<double>(pieces);
+}
+
+/// The form in pieces for so many threads: as few as keep these busy for the shortest time.
+WinogradForm in_pieces(const WinogradConv& conv, WinogradForm form, int64_t threads) {
+  if (conv.of == WinogradOf::weights || form.blocks_across() > 1) return form;
+  const int64_t images = conv.batches.is_constant() ? batches(conv) / form.block_images : 1;
+  const int64_t rows = form.tile_rows / form.block_rows;
+  double shortest = 1;  // of the whole
+  for (const bool of_images : {true, false}) {
+    const int64_t blocks = of_images ? images : rows;
+    for (const int64_t pieces : divisors(blocks)) {
+      const double share = longest_share(pieces, threads);
+      if (share >= shortest) continue;
+      shortest = share;
+      form.pieces = pieces;
+      form.piece_blocks = blocks / pieces;
+      form.pieces_of_images = of_images;
+    }
+  }
+  return form;
+}
+
 }  // namespace
 
-WinogradCandidate best_form(const WinogradConv& conv, int m, const TargetInfo& target) {
+WinogradCandidate best_form(const WinogradConv& conv, int m, int64_t threads,
+                            const TargetInfo& target) {
   const int64_t down = (conv.rows.extent + m - 1) / m;
   const int64_t across = (conv.columns.extent + m - 1) / m;
   WinogradCandidate best;
@@ -178,8 +204,10 @@ WinogradCandidate best_form(const WinogradConv& conv, int m, const TargetInfo& t
     return best;
   }
   const auto consider = [&](int64_t images, int64_t rows, double least_gain) {
-    const WinogradForm form = winograd_form(conv, m, images, rows, across, target);
-    const double cycles = FormCycles(conv, form, target).run();
+    WinogradForm form = winograd_form(conv, m, images, rows, across, target);
+    double cycles = FormCycles(conv, form, target).run();
+    form = in_pieces(conv, form, threads);
+    cycles *= longest_share(form.pieces, threads);
     if (cycles < best.cycles * (1 - least_gain)) best = {form, cycles};
   };
   for (const int64_t rows : divisors(down)) consider(1, rows, 0);
@@ -190,7 +218,7 @@ WinogradCandidate best_form(const WinogradConv& conv, int m, const TargetInfo& t
   return best;
 }
 
-double direct_cycles(const WinogradConv& conv, const TargetInfo& target) {
+double direct_cycles(const WinogradConv& conv, int64_t threads, const TargetInfo& target) {
   const Costs c = costs_of(conv, target);
   const double out = registers(conv.features, c);
   const double taps = static_cast<double>(taps_inside(conv.rows) * taps_inside(conv.columns));
@@ -199,7 +227,8 @@ double direct_cycles(const WinogradConv& conv, const TargetInfo& target) {
   const double weights = bytes * 9 * static_cast<double>(conv.channels * conv.features);
   const double sums = taps * static_cast<double>(conv.channels) * out * c.direct_mac;
   const double rest = outputs * out * (c.store + 4 * c.operation);
-  return (sums + rest) * static_cast<double>(batches(conv)) + traffic(weights, weights, target);
+  const double whole = (sums + rest) * static_cast<double>(batches(conv));
+  return whole / static_cast<double>(threads) + traffic(weights, weights, target);
 }
 
 }  // namespace backcast

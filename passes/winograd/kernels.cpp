@@ -103,8 +103,8 @@ Stmt product(const WinogradConv& conv, const WinogradForm& form) {
   const int64_t channels = conv.spectrum_elements();
   const Expr channel = add_axis(definition.reduce_axes, "c", channels);
   const loop::Type type{conv.scalar, 1};
-  const Expr left =
-      loop::access(kSpectrum, conv.spectrum(), {frequency, tile * Expr(channels) + channel});
+  const Expr left = loop::access(kSpectrum, conv.spectrum(),
+                                 in_piece(form, {frequency, tile * Expr(channels) + channel}));
   const Expr right = loop::access(kFilter, conv.spectrum(), {frequency, channel, feature});
   Expr value;
   if (conv.word > 1) {
@@ -113,7 +113,8 @@ Stmt product(const WinogradConv& conv, const WinogradForm& form) {
     value = conv.is_exact() ? loop::cast(type, left) * loop::cast(type, right) : left * right;
   }
   const Expr sum = sum_of(definition, value);
-  definition.outputs = {{kProducts, {frequency, tile * Expr(conv.features) + feature}, sum}};
+  definition.outputs = {
+      {kProducts, in_piece(form, {frequency, tile * Expr(conv.features) + feature}), sum}};
   return loop::define(std::move(definition));
 }
 

@@ -20,8 +20,38 @@ using loop::Stmt;
 namespace {
 
 constexpr const char* kBlock = "block";
+constexpr const char* kBlockImage = "block_image";
+constexpr const char* kBlockRow = "block_row";
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// Blocks of images in all.
+Expr image_blocks(const WinogradConv& conv, const WinogradForm& form) {
+  return conv.batches.is_constant() ? Expr(conv.batches.constant() / form.block_images)
+                                    : loop::expr_of(conv.batches);
+}
+
+/// Which block it is, counted in blocks along each dimension, in the loops of for_all_blocks.
+struct BlockPlace {
+  Expr image, row, column;
+
+  explicit BlockPlace(const WinogradForm& form) {
+    if (form.pieces == 1) {
+      const Expr block = loop::var(kBlock);
+      image = loop::floor_div(block, Expr(form.blocks()));
+      const Expr in_image = loop::floor_mod(block, Expr(form.blocks()));
+      row = loop::floor_div(in_image, Expr(form.blocks_across()));
+      column = loop::floor_mod(in_image, Expr(form.blocks_across()));
+      return;
+    }
+    // Sums of loop variables show that pieces are independent.
+    image = loop::var(kBlockImage);
+    row = loop::var(kBlockRow);
+    column = Expr(0);
+    Expr& cut = form.pieces_of_images ? image : row;
+    cut = loop::var(kPiece) * Expr(form.piece_blocks) + cut;
+  }
+};
 
 }  // namespace
 
@@ -54,14 +84,11 @@ Expr TileBody::name(const Expr& value, const std::string& base) {
 
 Stmt TileLoops::tiles(const std::string& lane, int64_t lanes) {
   TileBody outer = body();
-  const Expr block = loop::var(kBlock);
-  image_ = conv_.batch.empty() ? Expr(0) : loop::floor_div(block, Expr(form_.blocks()));
-  const Expr in_image = loop::floor_mod(block, Expr(form_.blocks()));
-  const Expr down = loop::floor_div(in_image, Expr(form_.blocks_across()));
-  const Expr across = loop::floor_mod(in_image, Expr(form_.blocks_across()));
+  const BlockPlace block(form_);
+  image_ = conv_.batch.empty() ? Expr(0) : block.image;
   image_ = outer.name(image_ * Expr(form_.block_images), "image");
-  const Expr top = outer.name(down * Expr(form_.block_rows * form_.m), "top");
-  const Expr left = outer.name(across * Expr(form_.block_columns * form_.m), "left");
+  const Expr top = outer.name(block.row * Expr(form_.block_rows * form_.m), "top");
+  const Expr left = outer.name(block.column * Expr(form_.block_columns * form_.m), "left");
 
   TileBody tile = body();
   const Expr row = loop::var("tile_row"), column = loop::var("tile_column");
@@ -243,14 +270,27 @@ Stmt input_transform_of(const WinogradConv& conv, const loop::Kernel& layer,
 
 Stmt for_all_blocks(const WinogradConv& conv, const WinogradForm& form,
                     const std::vector<Stmt>& stages) {
-  const Expr groups = conv.batches.is_constant() ? Expr(conv.batches.constant() / form.block_images)
-                                                 : loop::expr_of(conv.batches);
-  return loop::for_loop(kBlock, Expr(0), groups * Expr(form.blocks()), loop::block(stages));
+  const Expr images = image_blocks(conv, form);
+  if (form.pieces == 1) {
+    return loop::for_loop(kBlock, Expr(0), images * Expr(form.blocks()), loop::block(stages));
+  }
+  const Expr cut(form.piece_blocks), rows(form.tile_rows / form.block_rows);
+  Stmt loops =
+      loop::for_loop(kBlockRow, Expr(0), form.pieces_of_images ? rows : cut, loop::block(stages));
+  loops = loop::for_loop(kBlockImage, Expr(0), form.pieces_of_images ? cut : images, loops);
+  return loop::for_loop(kPiece, Expr(0), Expr(form.pieces), loops);
+}
+
+std::vector<Expr> in_piece(const WinogradForm& form, std::vector<Expr> at) {
+  if (form.pieces > 1) at.insert(at.begin(), loop::var(kPiece));
+  return at;
 }
 
 loop::BufferParam planes_param(const std::string& name, loop::Scalar element,
                                const WinogradForm& form, int64_t elements) {
-  return {name, element, {Dim(form.frequencies()), Dim(elements)}, loop::AccessMode::write, {}};
+  Dims shape{Dim(form.frequencies()), Dim(elements)};
+  if (form.pieces > 1) shape.insert(shape.begin(), Dim(form.pieces));
+  return {name, element, shape, loop::AccessMode::write, {}};
 }
 
 loop::BufferParam matrices_param(const std::string& name, const WinogradConv& conv,

@@ -21,14 +21,19 @@ struct WinogradForm {
   // Tiles of a block; they divide the above. Of several images only if it has all of theirs.
   int64_t block_images = 1, block_rows = 0, block_columns = 0;
   int64_t input_stride = 0, output_stride = 0;  // elements between two frequencies' planes
+  // Parts with scratch of their own, which threads may share out: equal numbers of blocks of
+  // images, or else of rows of tiles. Only where blocks are as wide as an image.
+  int64_t pieces = 1, piece_blocks = 0;
+  bool pieces_of_images = false;
 
   int64_t frequencies() const { return int64_t{m + 2} * (m + 2); }
   int64_t blocks_across() const { return tile_columns / block_columns; }
   int64_t blocks() const { return tile_rows / block_rows * blocks_across(); }  // of an image
   int64_t block_tiles() const { return block_images * block_rows * block_columns; }
   int64_t scratch_bytes(const WinogradConv& conv) const {
-    return frequencies() * (input_stride * byte_size(loop::element_of(conv.spectrum())) +
-                            output_stride * byte_size(loop::element_of(conv.scalar)));
+    return pieces * frequencies() *
+           (input_stride * byte_size(loop::element_of(conv.spectrum())) +
+            output_stride * byte_size(loop::element_of(conv.scalar)));
   }
 };
 
@@ -58,6 +63,8 @@ class TileBody {
   int& counter_;
 };
 
+inline constexpr const char* kPiece = "piece";
+
 /// Loops over the tiles of a block, around what a stage does with each.
 class TileLoops {
  public:
@@ -75,7 +82,9 @@ class TileLoops {
   /// Element of plane `frequency` for the tile and lane at hand.
   loop::Expr plane_index(int64_t frequency, int64_t stride, int64_t lanes,
                          const loop::Expr& lane) const {
-    return loop::Expr(frequency * stride) + tile_ * loop::Expr(lanes) + lane;
+    const loop::Expr plane = loop::Expr(frequency * stride) + tile_ * loop::Expr(lanes) + lane;
+    if (form_.pieces == 1) return plane;
+    return loop::var(kPiece) * loop::Expr(form_.frequencies() * stride) + plane;
   }
 
   const WinogradConv& conv_;
@@ -128,6 +137,8 @@ loop::Stmt input_transform_of(const WinogradConv& conv, const loop::Kernel& laye
 /// `stages` for all blocks, as the body of a kernel.
 loop::Stmt for_all_blocks(const WinogradConv& conv, const WinogradForm& form,
                           const std::vector<loop::Stmt>& stages);
+/// Where a definition within finds what is `at` its own indices of the planes of its piece.
+std::vector<loop::Expr> in_piece(const WinogradForm& form, std::vector<loop::Expr> at);
 /// The planes of a buffer that holds so many elements for each frequency.
 loop::BufferParam planes_param(const std::string& name, loop::Scalar element,
                                const WinogradForm& form, int64_t elements);

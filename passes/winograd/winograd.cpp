@@ -32,10 +32,15 @@ using loop::Step;
 
 class Winograd {
  public:
-  Winograd(const Program& program, const TargetInfo& target, WinogradMode mode,
-           std::optional<int64_t> room, WinogradNotes& notes)
-      : target_(target), mode_(mode), notes_(notes), result_(program) {
-    if (is_automatic() && target.is_microcontroller()) notes.room = room ? *room : arena();
+  Winograd(const Program& program, const TargetInfo& target, const WinogradOptions& options,
+           WinogradNotes& notes)
+      : target_(target),
+        mode_(options.mode),
+        threads_(target.parallel_grain > 0 ? options.threads : 1),
+        notes_(notes),
+        result_(program) {
+    if (!is_automatic() || !target.is_microcontroller()) return;
+    notes.room = options.room ? *options.room : arena();
   }
 
   Program run() {
@@ -73,7 +78,7 @@ class Winograd {
     const WinogradWeights weights = weights_of(*conv, kernel, step);
     WinogradLayer layer;
     layer.node = step.loc.node;
-    layer.direct_cycles = layer.cycles = direct_cycles(*conv, target_);
+    layer.direct_cycles = layer.cycles = direct_cycles(*conv, threads_, target_);
     const size_t before = steps.size();
     for (Choice& choice : choose(*conv, weights, layer)) {
       if (!replace(steps, at, kernel, *conv, weights, choice)) continue;
@@ -118,7 +123,7 @@ class Winograd {
       // Fourfold weights take too much flash; in the arena, which must not grow, they are welcome.
       const bool frugal = is_automatic() && target_.is_microcontroller() && conv.constant_weights;
       if (m == 4 && frugal) continue;
-      const WinogradCandidate candidate = best_form(conv, m, target_);
+      const WinogradCandidate candidate = best_form(conv, m, threads_, target_);
       if (is_automatic() && candidate.cycles >= direct.cycles) continue;
       const WinogradError error = measure_error(conv, weights, m, use_fma());
       direct.direct_error = error.direct;
@@ -255,16 +260,17 @@ class Winograd {
 
   const TargetInfo& target_;
   WinogradMode mode_;
+  int64_t threads_;
   WinogradNotes& notes_;
   Program result_;
 };
 
 }  // namespace
 
-Program winograd(const Program& program, const TargetInfo& target, WinogradMode mode,
-                 std::optional<int64_t> room, WinogradNotes* notes) {
+Program winograd(const Program& program, const TargetInfo& target, const WinogradOptions& options,
+                 WinogradNotes* notes) {
   WinogradNotes ignored;
-  return Winograd(program, target, mode, room, notes ? *notes : ignored).run();
+  return Winograd(program, target, options, notes ? *notes : ignored).run();
 }
 
 }  // namespace backcast

@@ -46,9 +46,17 @@ struct WinogradNotes {
   int64_t room = 0;                   // that was kept to; 0: no need to
 };
 
-/// `room`: what the arena may take by a plan of the program as it is then, where memory is short
-/// (TargetInfo::is_microcontroller) and the choice is automatic; none: as much as without the pass.
-loop::Program winograd(const loop::Program& program, const TargetInfo& target, WinogradMode mode,
-                       std::optional<int64_t> room = {}, WinogradNotes* notes = nullptr);
+struct WinogradOptions {
+  WinogradMode mode = WinogradMode::off;
+  /// What the arena may take by a plan of the program as it is then, where memory is short
+  /// (TargetInfo::is_microcontroller) and the choice is automatic; none: as much as without the
+  /// pass.
+  std::optional<int64_t> room = {};
+  /// That the caller will have: so many parts of a layer get scratch of their own.
+  int64_t threads = 1;
+};
+
+loop::Program winograd(const loop::Program& program, const TargetInfo& target,
+                       const WinogradOptions& options, WinogradNotes* notes = nullptr);
 
 }  // namespace backcast

@@ -25,28 +25,28 @@ def run(command, **options):
                          f"{done.stderr}")
 
 
-def compile_model(program, emit, target, winograd, folder):
+def compile_model(program, emit, target, options, folder):
     run([program, "compile", MODEL, "--name", "net", "--train", "--optimizer", "sgd", "--target",
-         target, "--winograd", winograd, "--emit", emit, "-o", folder])
+         target, *options, "--emit", emit, "-o", folder])
 
 
-def judge(program, winograd, folder):
+def judge(program, options, folder):
     library = folder / "lib"
-    compile_model(program, "lib", "native", winograd, library)
+    compile_model(program, "lib", "native", options, library)
     run(["gcc", "-std=gnu11", "-O1", *WARNINGS, f"-I{library}", HERE / "parallel.c",
          library / "libnet.a", "-pthread", "-o", folder / "with_library"])
     run([folder / "with_library"])
     source = folder / "c"
-    compile_model(program, "c", "x86-64", winograd, source)
+    compile_model(program, "c", "x86-64", options, source)
     run(["gcc", "-std=gnu11", "-O1", "-fsanitize=thread", *WARNINGS, f"-I{source}",
          HERE / "parallel.c", source / "net.c", "-pthread", "-o", folder / "with_c"], cwd=source)
     run([folder / "with_c"])
 
 
 def main():
-    for winograd in ("off", "on"):
+    for options in ([], ["--winograd", "on"], ["--winograd", "on", "--threads", "3"]):
         with tempfile.TemporaryDirectory() as folder:
-            judge(pathlib.Path(sys.argv[1]).resolve(), winograd, pathlib.Path(folder))
+            judge(pathlib.Path(sys.argv[1]).resolve(), options, pathlib.Path(folder))
 
 
 if __name__ == "__main__":

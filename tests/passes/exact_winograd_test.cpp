@@ -112,7 +112,7 @@ PipelineResult compile(const Module& module, const std::string& target, Winograd
   PipelineOptions options;
   options.round_trip = true;
   options.name = "conv";
-  options.passes.winograd = mode;
+  options.passes.winograd.mode = mode;
   options.stop_after = stop;
   return run_pipeline(module, *find_target(target), options);
 }
@@ -151,7 +151,7 @@ TEST_P(ExactWinograd, RunsOnTheMachine) {
     model.model_file = fmt::format("conv{}", models.size());
     PipelineOptions options;
     options.name = model.model_file;
-    options.passes.winograd = WinogradMode::on;
+    options.passes.winograd.mode = WinogradMode::on;
     model.result = run_pipeline(module, model.target, options);
     model.abi = abi_of(model.result.program);
     DeviceCall call;

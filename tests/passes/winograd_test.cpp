@@ -8,6 +8,7 @@
 
 #include "ir/graph/text.h"
 #include "ir/loop/interpreter.h"
+#include "ir/loop/step_access.h"
 #include "ir/loop/text.h"
 #include "passes/graph/differentiate.h"
 #include "tests/passes/random_convolution.h"
@@ -70,10 +71,10 @@ Module gradient_of(const Conv& c, const std::string& type, int64_t stride = 1) {
 }
 
 PipelineResult compile(const Module& module, const TargetInfo& target, WinogradMode mode,
-                       const std::string& stop = {}) {
+                       const std::string& stop = {}, int64_t threads = 1) {
   PipelineOptions options;
   options.round_trip = true;
-  options.passes.winograd = mode;
+  options.passes.winograd = {.mode = mode, .threads = threads};
   options.stop_after = stop;
   return run_pipeline(module, target, options);
 }
@@ -84,8 +85,10 @@ void expect_exact_in_double(const Module& module, size_t layers) {
   const std::vector<Literal> expected = evaluate_main(module, inputs);
   for (const char* target : {"x86-64-v3", "x86-64-v4", "cortex-m4"}) {
     for (const WinogradMode mode : {WinogradMode::f2, WinogradMode::f4}) {
-      for (const char* stop : {"winograd", "schedule", ""}) {
-        const PipelineResult result = compile(module, *find_target(target), mode, stop);
+      for (const char* stop : {"winograd", "schedule", "", "in parts"}) {
+        const bool whole = stop != std::string("in parts");
+        const PipelineResult result = whole ? compile(module, *find_target(target), mode, stop)
+                                            : compile(module, *find_target(target), mode, "", 3);
         ASSERT_EQ(result.notes.winograd.layers.size(), layers);
         for (const WinogradLayer& layer : result.notes.winograd.layers) {
           EXPECT_EQ(layer.tile, mode == WinogradMode::f2 ? 2 : 4);
@@ -105,7 +108,7 @@ void expect_exact_in_double(const Module& module, size_t layers) {
 void expect_close_when_compiled(const Module& module) {
   for (const WinogradMode mode : {WinogradMode::f2, WinogradMode::f4}) {
     PipelineOptions options;
-    options.passes.winograd = mode;
+    options.passes.winograd.mode = mode;
     const NodeCase one = compiled_case(module, "conv", resolve_target("native"), options);
     EXPECT_GT(one.model.result.notes.winograd.layers.at(0).tile, 0);
     expect_close_and_equal(one, kWinogradBound);
@@ -135,6 +138,25 @@ TEST_P(Shapes, GradientsCompiledWithinTheBoundAndToTheBit) {
 
 INSTANTIATE_TEST_SUITE_P(Winograd, Shapes, testing::ValuesIn(kConvs),
                          [](const auto& info) { return info.param.name(); });
+
+TEST(Winograd, ThreadsShareOutParts) {
+  const Module module = module_of({1, 16, 16, 8, 16, {1, 1, 1, 1}}, "f32");
+  TargetInfo target = *find_target("x86-64-v3");
+  target.parallel_grain = 1;
+  const auto shared = [&](int64_t threads) {
+    const PipelineResult result = compile(module, target, WinogradMode::f4, "", threads);
+    int64_t parts = 0;
+    loop::for_each_call(result.program.entries[0].steps, [&](const loop::Step& step) {
+      const std::string& name = step.kernel;
+      const bool is_layer = name.find("_winograd") != std::string::npos && step.grain > 0;
+      if (is_layer) parts = step.sizes.back().constant();
+    });
+    return parts;
+  };
+  EXPECT_EQ(shared(1), 0);
+  EXPECT_EQ(shared(2), 2);
+  EXPECT_EQ(shared(4), 4);
+}
 
 TEST(Winograd, TakesABatchThatRunTimeGives) {
   Conv conv{0, 9, 6, 5, 18, {1, 1, 1, 1}};

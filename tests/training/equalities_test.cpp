@@ -147,7 +147,7 @@ TEST(Winograd, NeverRaisesTheArenaOfAMicrocontroller) {
   request.target = "cortex-m4";
   request.training = request_for(net, "sgd", false);
   const CompiledModel direct = compile_model(request);
-  request.pipeline.passes.winograd = WinogradMode::automatic;
+  request.pipeline.passes.winograd.mode = WinogradMode::automatic;
   const CompiledModel automatic = compile_model(request);
   EXPECT_LE(automatic.result.program.arena_bytes, direct.result.program.arena_bytes);
   const std::vector<WinogradLayer>& layers = automatic.result.notes.winograd.layers;

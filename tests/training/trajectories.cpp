@@ -93,7 +93,7 @@ bool run_case(const Options& options, const std::string& name) {
   request.model = kFolder / "models" / (net.name + ".onnx");
   request.target = options.target;
   request.training = request_for(net, optimizer, options.promote);
-  if (options.winograd) request.pipeline.passes.winograd = WinogradMode::on;
+  if (options.winograd) request.pipeline.passes.winograd.mode = WinogradMode::on;
   const CompiledModel model = compile_model(request);
   const std::unique_ptr<Learner> learner =
       options.how == "jit" ? make_jit_learner(model)
