@@ -18,6 +18,7 @@ class Side:
     outputs: object = None  # file it writes its results into
     absent: str | None = None
     build_seconds: float | None = None
+    threads: int = 1
 
 
 @dataclasses.dataclass
@@ -57,7 +58,7 @@ def start(sides, plan, folder, notes):
         try:
             running[side.name] = workers.Worker(
                 side.command, plan.core, plan.start_limit, plan.answer_limit,
-                folder / f"{side.name.replace(' ', '-')}.log")
+                folder / f"{side.name.replace(' ', '-')}.log", side.threads)
         except (RuntimeError, OSError) as error:
             side.absent = str(error)
             notes.append(f"{side.name}: {error}")

@@ -3,8 +3,11 @@
  * worker INPUTS OUTPUTS: reads all inputs from one file, runs once, writes all outputs to the
  * other, then answers lines on standard input: "time N" with the nanoseconds of wall clock and of
  * processor time that N calls took, "profile N" with a line of nanoseconds per kernel for each of N
- * calls. Between commands it sleeps, so that several workers can share a core. */
+ * calls. Between commands it sleeps, so that several workers can share a core. With BENCH_THREADS in
+ * the environment, calls are shared out among so many threads, which spin while calls are timed. */
 #define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,18 +83,89 @@ static void profile(long count) {
   }
 }
 
-static void measure(long count) {
-  for (long i = 0; i <= count / 8; i++) call(NULL); /* the last worker left other things cached */
+enum { MOST_THREADS = 64, PIECES_PER_THREAD = 4 };
+static int threads = 1; /* the caller's own among them */
+static pthread_t helpers[MOST_THREADS];
+static atomic_int job, busy, next_piece; /* job: counts up; -1 ends the helpers */
+static struct {
+  bc_loop_body body;
+  void *closure;
+  int64_t count, piece;
+} shared;
+
+static void take_pieces(void) {
+  for (;;) {
+    const int64_t begin = atomic_fetch_add(&next_piece, 1) * shared.piece;
+    if (begin >= shared.count) return;
+    const int64_t end = begin + shared.piece;
+    shared.body(shared.closure, begin, end < shared.count ? end : shared.count);
+  }
+}
+
+static void *help(void *unused) {
+  int done = 0, now;
+  while ((now = atomic_load(&job)) >= 0) {
+    if (now == done) continue;
+    done = now;
+    take_pieces();
+    atomic_fetch_sub(&busy, 1);
+  }
+  return unused;
+}
+
+static void share_out(void *user, int64_t count, int64_t grain, bc_loop_body body, void *closure) {
+  (void)user;
+  const int64_t pieces = (int64_t)threads * PIECES_PER_THREAD, even = (count + pieces - 1) / pieces;
+  shared.body = body;
+  shared.closure = closure;
+  shared.count = count;
+  shared.piece = even < grain ? grain : even;
+  atomic_store(&next_piece, 0);
+  atomic_store(&busy, threads - 1);
+  atomic_fetch_add(&job, 1);
+  take_pieces();
+  while (atomic_load(&busy) > 0) continue;
+}
+
+static void start_threads(void) {
+  atomic_store(&job, 0);
+  for (int t = 1; t < threads; t++) {
+    if (pthread_create(&helpers[t], NULL, help, NULL) != 0) exit(3);
+  }
+}
+
+static void end_threads(void) {
+  atomic_store(&job, -1);
+  for (int t = 1; t < threads; t++) pthread_join(helpers[t], NULL);
+}
+
+static void time_calls(long count, const bc_context *context) {
+  /* The last worker left other things cached. */
+  for (long i = 0; i <= count / 8; i++) call(context);
   int64_t processor = nanoseconds(CLOCK_PROCESS_CPUTIME_ID);
   int64_t wall = nanoseconds(CLOCK_MONOTONIC);
-  for (long i = 0; i < count; i++) call(NULL);
+  for (long i = 0; i < count; i++) call(context);
   wall = nanoseconds(CLOCK_MONOTONIC) - wall;
   processor = nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - processor;
   printf("%lld %lld\n", (long long)wall, (long long)processor);
 }
 
+static void measure(long count) {
+  if (threads == 1) {
+    time_calls(count, NULL);
+    return;
+  }
+  const bc_context context = {.struct_bytes = sizeof context, .parallel_for = share_out};
+  start_threads();
+  time_calls(count, &context);
+  end_threads();
+}
+
 int main(int argc, char **argv) {
   if (argc != 3) return 2;
+  const char *wanted = getenv("BENCH_THREADS");
+  if (wanted != NULL) threads = atoi(wanted);
+  if (threads < 1 || threads > MOST_THREADS) return 2;
   FILE *in = fopen(argv[1], "rb");
   if (in == NULL) return 2;
   for (int i = 0; i < GLUE_INPUTS; i++) {

@@ -45,8 +45,8 @@ def build_worker(library, compiler=None, limit=600):
         source = folder / f"{prefix}.c"
         common.run_tool([compiler, *common.c_flags(source), "-O3", "-c", source.name, "-o", code],
                         folder, limit)  # in its folder: it may include a file of constants
-    common.run_tool(["cc", "-std=gnu11", "-O2", "-I", folder, HOST / "worker.c", code, "-o",
-                     folder / "worker"])
+    common.run_tool(["cc", "-std=gnu11", "-O2", "-I", folder, HOST / "worker.c", code,
+                     "-pthread", "-o", folder / "worker"])
     return folder / "worker"
 
 
@@ -69,21 +69,27 @@ def take_priority(process):
         pass
 
 
+def cores_from(core, count):
+    """So many of the cores there are, `core` among them."""
+    others = sorted(os.sched_getaffinity(0) - {core})
+    return {core, *others[:count - 1]}
+
+
 class Worker:
-    """A process on one core that sleeps until it is told to run a batch.
+    """A process on one core, or one per thread, that sleeps until it is told to run a batch.
 
     RuntimeError when it ends or does not answer in time; it is ended then. `log` is a file for what
     it says on standard error.
     """
 
-    def __init__(self, command, core, start_limit=600, answer_limit=120, log=None):
+    def __init__(self, command, core, start_limit=600, answer_limit=120, log=None, threads=1):
         self.answer_limit, self.log, self.batch = answer_limit, log, 1
         with open(log or os.devnull, "w") as errors:
             self.process = subprocess.Popen(
                 [str(word) for word in command], text=True, stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, stderr=errors if log else None, start_new_session=True,
-                env=environments.variables(),
-                preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+                env={**environments.variables(), "BENCH_THREADS": str(threads)},
+                preexec_fn=lambda: os.sched_setaffinity(0, cores_from(core, threads)))
         try:
             word = ""
             while word != "ready":  # libraries may say something before

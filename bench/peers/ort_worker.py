@@ -1,10 +1,11 @@
 """ONNX Runtime: ort_worker.py MODEL INPUTS OUTPUTS.
 
-One thread, all graph optimisations, inputs and outputs bound once to buffers of our own; the call
+One thread or $BENCH_THREADS, all graph optimisations, inputs and outputs bound once to buffers of our own; the call
 goes to the C++ object beneath the Python class, which saves ORT a Python frame per call.
 """
 
 import functools
+import os
 import sys
 
 import numpy as np
@@ -26,7 +27,7 @@ def main():
     model, input_file, output_file = sys.argv[1:]
     protocol.imports_done()
     options = ort.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = int(os.environ.get("BENCH_THREADS", "1"))
     options.inter_op_num_threads = 1
     options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
