@@ -32,10 +32,13 @@ std::string winograd_help() {
 }
 
 std::string threads_help() {
-  return "threads that the caller's parallel_for will have: layers that --winograd transforms are "
-         "cut "
-         "in as many parts as so many threads share out evenly, each with memory of its own; other "
-         "layers are shared out without it. The results are the same for any number of threads";
+  return "threads that the caller's parallel_for will have. With several, operands are rearranged "
+         "whole "
+         "instead of in parts, and layers that --winograd transforms are cut in as many parts as "
+         "the "
+         "threads share out evenly, each with memory of its own: more memory, more to share out. "
+         "The "
+         "results are the same for any number of threads";
 }
 
 bool parse_skip_zeros(const std::string& word) {
@@ -70,8 +73,8 @@ void ModelOptions::add_to(CLI::App& app) {
 
 void ModelOptions::apply_to(PipelineOptions& pipeline) const {
   pipeline.passes.winograd.mode = parse_winograd(winograd_);
-  pipeline.passes.winograd.threads = threads_;
-  pipeline.passes.skip_zeros = parse_skip_zeros(skip_zeros_);
+  pipeline.passes.winograd.threads = pipeline.passes.schedule.threads = threads_;
+  pipeline.passes.schedule.skip_zeros = parse_skip_zeros(skip_zeros_);
   if (!ranges_.empty()) pipeline.passes.inputs = parse_input_bounds(ranges_);
 }
 

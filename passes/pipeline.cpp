@@ -42,7 +42,6 @@
 #include "passes/schedule/order_state.h"
 #include "passes/schedule/pair_products.h"
 #include "passes/schedule/parallelize.h"
-#include "passes/schedule/schedule.h"
 #include "passes/schedule/skip_unchanged.h"
 #include "passes/schedule/sum_slices.h"
 
@@ -61,7 +60,7 @@ Module defer_sums_pass(const Module& module, const PassContext& context) {
 
 loop::Program row_bands_pass(const loop::Program& program, const PassContext& context) {
   if (!context.options.ram) return row_bands(program, context.target);
-  return fit_bands(program, context.target, *context.options.ram, context.options.skip_zeros,
+  return fit_bands(program, context.target, *context.options.ram, context.options.schedule,
                    &context.notes.bands);
 }
 
@@ -86,7 +85,7 @@ loop::Program chosen_winograd_pass(const loop::Program& program, const PassConte
 }
 
 loop::Program schedule_pass(const loop::Program& program, const PassContext& context) {
-  return schedule(program, context.target, context.options.skip_zeros, &context.notes.skipping);
+  return schedule(program, context.target, context.options.schedule, &context.notes.skipping);
 }
 
 loop::Program rematerialize_pass(const loop::Program& program, const PassContext& context) {
@@ -418,9 +417,9 @@ PipelineResult run_pipeline(const Module& module, const TargetInfo& target,
     ways.push_back(ways.back());
     ways.back().passes.winograd.mode = WinogradMode::off;
   }
-  if (options.passes.skip_zeros && module.states.empty()) {
+  if (options.passes.schedule.skip_zeros && module.states.empty()) {
     ways.push_back(ways.back());
-    ways.back().passes.skip_zeros = false;
+    ways.back().passes.schedule.skip_zeros = false;
   }
   if (!options.passes.frugal && has_loops(module)) {
     ways.push_back(ways.back());

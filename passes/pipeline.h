@@ -13,6 +13,7 @@
 #include "ir/loop/program.h"
 #include "ir/target/target_info.h"
 #include "passes/graph/drop_constant_channels.h"
+#include "passes/schedule/schedule.h"
 #include "passes/winograd/winograd.h"
 
 namespace backcast {
@@ -21,7 +22,7 @@ namespace backcast {
 struct PassOptions {
   std::optional<InputBounds> inputs;  // what callers promise to give; for dropping channels
   WinogradOptions winograd = {};
-  bool skip_zeros = true;  // see schedule.h
+  ScheduleOptions schedule = {};
   /// Bytes that arena and state may take together, see fit_bands.h and fit_memory.h; none: what
   /// costs little is computed again.
   std::optional<int64_t> ram;

@@ -216,10 +216,10 @@ std::string describe(const Program& program, const Tally& tally) {
 
 }  // namespace
 
-Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram, bool skip_zeros,
-                  std::string* summary) {
+Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram,
+                  const ScheduleOptions& schedules, std::string* summary) {
   const auto planned = [&](const Program& p) {
-    return plan_memory(parallelize(schedule(p, target, skip_zeros), target), target);
+    return plan_memory(parallelize(schedule(p, target, schedules), target), target);
   };
   Program best = row_bands(program, target);
   if (loop::writes_state(program)) return best;

@@ -42,9 +42,10 @@ using loop::StmtKind;
 
 class Scheduling {
  public:
-  Scheduling(const Program& program, const TargetInfo& target, bool skip_zeros)
+  Scheduling(const Program& program, const TargetInfo& target, const ScheduleOptions& options)
       : target_(target), result_(program), beside_(result_, target) {
-    if (skip_zeros) rectified_ = rectified_buffers(program);
+    panels_ = options.threads == 1 || target.parallel_grain == 0;
+    if (options.skip_zeros) rectified_ = rectified_buffers(program);
     for (const Buffer& buffer : program.buffers) {
       if (buffer.kind != loop::BufferClass::constant || buffer.view_of >= 0) continue;
       constant_bytes_ += static_cast<int64_t>(buffer.value.bytes().size());
@@ -262,7 +263,7 @@ class Scheduling {
   Stmt sum_in_blocks(const Definition& definition, Kernel& kernel, Step& step,
                      std::set<std::string>& taken) {
     const std::string axis = scattered_axis(definition, kernel, step);
-    if (axis.empty()) return {};
+    if (axis.empty() || !panels_) return {};
     const std::string parameter = SideBuffers::fresh_parameter(kernel, "sum");
     const loop::Scalar scalar = definition.accumulators[0].type.scalar;
     const std::optional<StagedBlocks> cut =
@@ -324,7 +325,7 @@ class Scheduling {
         return expand_nest(cut->definition, cut->schedule, kernel, step, alone);
       }
     }
-    pack_in_panels(chosen, definition);
+    if (panels_) pack_in_panels(chosen, definition);
     return expand_nest(definition, chosen, kernel, step, alone);
   }
 
@@ -368,6 +369,7 @@ class Scheduling {
   const TargetInfo& target_;
   Program result_;
   SideBuffers beside_;
+  bool panels_ = true;            // may operands and sums go through
   std::set<BufferId> rectified_;  // none where zeros are not to be left out
   std::vector<Loc> skipping_;     // the nodes that leave them out
   int64_t constant_bytes_ = 0;
@@ -377,9 +379,9 @@ class Scheduling {
 
 }  // namespace
 
-Program schedule(const Program& program, const TargetInfo& target, bool skip_zeros,
+Program schedule(const Program& program, const TargetInfo& target, const ScheduleOptions& options,
                  std::vector<Loc>* skipping) {
-  Scheduling scheduling(program, target, skip_zeros);
+  Scheduling scheduling(program, target, options);
   Program result = scheduling.run();
   if (skipping) *skipping = scheduling.skipping();
   return result;

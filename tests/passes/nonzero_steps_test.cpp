@@ -21,7 +21,7 @@ const char* const kTargets[] = {"x86-64-v3", "x86-64-v4", "cortex-a76", "cortex-
 PipelineResult compile(const Module& module, const std::string& target, bool skip_zeros = true) {
   PipelineOptions options;
   options.round_trip = true;
-  options.passes.skip_zeros = skip_zeros;
+  options.passes.schedule.skip_zeros = skip_zeros;
   return run_pipeline(module, *find_target(target), options);
 }
 
