@@ -173,6 +173,15 @@ TEST(NonzeroStepsOf, WhatFits) {
   EXPECT_EQ(run_pipeline(module, *find_target("cortex-m4"), options).notes.skipping.size(), 1);
 }
 
+/// Half of the steps are expected to be taken when work is weighed against a thread's.
+TEST(NonzeroStepsOf, WhatThreadsShareOut) {
+  const Module module = module_of(1, 1024, 1024, kRelu, constants(1024 * 1024));
+  const PipelineResult compiled = compile(module, "x86-64-v3");
+  EXPECT_EQ(compiled.notes.skipping.size(), 1);
+  const std::vector<loop::Step>& steps = compiled.program.entries.at(0).steps;
+  EXPECT_GT(steps.back().grain, 0);
+}
+
 size_t skipping(const Module& module) { return compile(module, "cortex-m4").notes.skipping.size(); }
 
 TEST(NonzeroStepsOf, WhatIsZeroOnOneSideOfABound) {
