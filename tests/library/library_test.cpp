@@ -65,7 +65,8 @@ TEST(Abi, ChecksInOrder) {
 TEST(Abi, NoArenaNoChecksOfIt) {
   loop::Program program = sample_program();
   program.arena_bytes = 0;
-  for (const Check& check : abi_of(program).entries[0].checks) {
+  const Abi abi = abi_of(program);
+  for (const Check& check : abi.entries[0].checks) {
     EXPECT_TRUE(check.kind != Kind::arena_null && check.kind != Kind::arena_size &&
                 check.kind != Kind::arena_alignment);
   }
