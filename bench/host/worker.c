@@ -3,8 +3,9 @@
  * worker INPUTS OUTPUTS: reads all inputs from one file, runs once, writes all outputs to the
  * other, then answers lines on standard input: "time N" with the nanoseconds of wall clock and of
  * processor time that N calls took, "profile N" with a line of nanoseconds per kernel for each of N
- * calls. Between commands it sleeps, so that several workers can share a core. With BENCH_THREADS in
- * the environment, calls are shared out among so many threads, which spin while calls are timed. */
+ * calls. Between commands it sleeps, so that several workers can share a core. With BENCH_THREADS
+ * in the environment, calls are shared out among so many threads, which spin while calls are timed.
+ */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>

@@ -217,8 +217,7 @@ TEST_P(Networks, ShareNearlyAllProducts) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(OfTheRepository, Networks,
-                         testing::Values("enc", "ic", "kws", "vww"));
+INSTANTIATE_TEST_SUITE_P(OfTheRepository, Networks, testing::Values("enc", "ic", "kws", "vww"));
 
 }  // namespace
 }  // namespace backcast
