@@ -33,12 +33,9 @@ std::string winograd_help() {
 
 std::string threads_help() {
   return "threads that the caller's parallel_for will have. With several, operands are rearranged "
-         "whole "
-         "instead of in parts, and layers that --winograd transforms are cut in as many parts as "
-         "the "
-         "threads share out evenly, each with memory of its own: more memory, more to share out. "
-         "The "
-         "results are the same for any number of threads";
+         "whole instead of in parts, and layers that --winograd transforms are cut in as many "
+         "parts as the threads share out evenly, each with memory of its own: more memory, more "
+         "to share out. The results are the same for any number of threads";
 }
 
 bool parse_skip_zeros(const std::string& word) {

@@ -131,11 +131,7 @@ std::string EntryWriter::dim(const Dim& d) {
 /// Where a buffer starts, as an expression that converts to a pointer to its elements.
 std::string EntryWriter::pointer(BufferId id) {
   const loop::Program& program = context_.program;
-  Dim bytes;
-  for (BufferId at = id; program.buffer(at).view_of >= 0; at = program.buffer(at).view_of) {
-    const Buffer& view = program.buffer(at);
-    bytes = bytes + view.view_offset * Dim(byte_size(view.element));
-  }
+  Dim bytes = loop::byte_offset(program, id);
   const BufferId owner_id = program.owner(id);
   const Buffer& owner = program.buffer(owner_id);
   const bool is_const = owner.kind == BufferClass::constant || owner.kind == BufferClass::input;

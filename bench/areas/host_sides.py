@@ -48,19 +48,23 @@ def our_sides(program, folder, model, flags, options, notes):
     return sides, libraries
 
 
+def worker_side(name, python, worker, folder, model, words=(), threads=1):
+    outputs = folder / f"{name.replace(' ', '-')}.outputs"
+    command = [python, common.BENCH / "peers" / worker, model, folder / "inputs", outputs, *words]
+    return Side(name, command, outputs, threads=threads)
+
+
 def peer_sides(folder, model, library, options):
     sides = []
     for name, (environment, worker, words) in PEERS.items():
         if name != "ORT" and not options.wants(name):
             continue
-        outputs = folder / f"{name.split()[0]}-{len(sides)}.outputs"
         try:
             python = environments.python_of(environment) if environment else sys.executable
             if worker is None:
                 sides.append(generators.emx_side(python, folder, model, library, options))
                 continue
-            sides.append(Side(name, [python, common.BENCH / "peers" / worker, model,
-                                     folder / "inputs", outputs, *words], outputs))
+            sides.append(worker_side(name, python, worker, folder, model, words))
         except RuntimeError as error:
             sides.append(Side(name, absent=str(error)))
     return sides

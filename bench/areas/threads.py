@@ -6,12 +6,13 @@ Runtime's by more than 0.1 % of the largest output, is marked WRONG RESULT.
 """
 
 import os
+import sys
 
 import common
 import networks
 import rounds
 import workers
-from areas.host_sides import WRONG, largest_difference, peer_sides, write_inputs
+from areas.host_sides import WRONG, largest_difference, worker_side, write_inputs
 from rounds import Side, quantiles, ratios
 from tables import DASH, Table, median, spread
 
@@ -47,15 +48,15 @@ def measure(program, name, options):
     alone, library = our_side(program, "lib", model, folder, flags, 1)
     together, shared = our_side(program, "lib, threads", model, folder, flags, threads)
     write_inputs(folder / "inputs", library)
-    ort = next(side for side in peer_sides(folder, model, library, options) if side.name == "ORT")
-    many = Side("ORT, threads", [*ort.command[:-1], folder / "ort.outputs"], threads=threads)
-    done = rounds.run([ort, many, alone, together], options.plan("host"), folder)
+    peers = [worker_side(side, sys.executable, "ort_worker.py", folder, model, threads=count)
+             for side, count in (("ORT", 1), ("ORT, threads", threads))]
+    done = rounds.run([*peers, alone, together], options.plan("host"), folder)
     times = done["times"]
-    if "lib, threads" not in times:
+    if not {"ORT", alone.name, together.name} <= times.keys():
         raise RuntimeError("; ".join(done["notes"]))
     return {"model": model.name, "options": flags, "threads": threads,
             "arena": [side.report["arena_bytes"] for side in (library, shared)],
-            "right": is_right(ort.outputs, alone.outputs, together.outputs, flags),
+            "right": is_right(peers[0].outputs, alone.outputs, together.outputs, flags),
             "sides": {side: {"us": quantiles([t * 1e6 for t in values if t is not None]),
                              "over": ratios(values, times["lib, threads"])}
                       for side, values in times.items()},

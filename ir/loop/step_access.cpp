@@ -30,6 +30,15 @@ void collect(const Program& program, const Step& first, bool writes, std::set<Bu
 
 }  // namespace
 
+Dim byte_offset(const Program& program, BufferId id) {
+  Dim bytes;
+  for (; program.buffer(id).view_of >= 0; id = program.buffer(id).view_of) {
+    const Buffer& view = program.buffer(id);
+    bytes = bytes + view.view_offset * Dim(byte_size(view.element));
+  }
+  return bytes;
+}
+
 std::set<BufferId> written_buffers(const Program& program, const Step& step) {
   std::set<BufferId> found;
   collect(program, step, true, found);

@@ -146,20 +146,14 @@ class Placement {
       if (id < 0 || result_.owner(id) != target) return true;
       const Dim distance = offset_of(id) - offset_of(to);
       if (!distance.is_constant() || !elements(id).is_constant()) return false;
-      return distance.constant() >= elements(to).constant() ||
-             -distance.constant() >= elements(id).constant();
+      return distance.constant() >= result_.storage_bytes(to) ||
+             -distance.constant() >= result_.storage_bytes(id);
     });
   }
 
   /// Whether two parts of one storage begin at the same place.
   bool is_at(BufferId a, BufferId b) const { return offset_of(a) == offset_of(b); }
-  Dim offset_of(BufferId id) const {
-    Dim offset;
-    for (; result_.buffer(id).view_of >= 0; id = result_.buffer(id).view_of) {
-      offset = offset + result_.buffer(id).view_offset;
-    }
-    return offset;
-  }
+  Dim offset_of(BufferId id) const { return loop::byte_offset(result_, id); }
 
   Program result_;
   const loop::EntryPoint* entry_ = nullptr;

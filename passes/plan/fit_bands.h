@@ -15,9 +15,8 @@
 namespace backcast {
 
 /// `ram` bounds arena and state of the planned program, in bytes; `schedules` as in the program.
-/// `summary` (may be null) receives
-/// the trade where there is one: "computes 6 of 31 steps in bands, which copy 30720 bytes, arena
-/// 221184 → 98304 bytes".
+/// `summary` (may be null) receives the trade where there is one: "computes 6 of 31 steps in bands,
+/// which copy 30720 bytes, arena 221184 → 98304 bytes".
 loop::Program fit_bands(const loop::Program& program, const TargetInfo& target, int64_t ram,
                         const ScheduleOptions& schedules = {}, std::string* summary = nullptr);
 

@@ -124,7 +124,8 @@ class Planner {
       if (result_.buffer(owner).kind != BufferClass::arena || block_of_[size_t(owner)] < 0)
         continue;
       const Block& block = blocks_[size_t(block_of_[size_t(owner)])];
-      bool whole = offset_is_zero(read) && block.bytes >= result_.storage_bytes(written);
+      bool whole = loop::byte_offset(result_, read) == Dim(0) &&
+                   block.bytes >= result_.storage_bytes(written);
       // The operand's storage must reach the kernel through this parameter alone, and another
       // result, one that nobody reads, may have taken it over already.
       int64_t uses = std::count_if(step.buffers.begin(), step.buffers.end(), [&](BufferId b) {
@@ -134,13 +135,6 @@ class Planner {
       if (ends && block.last == at && whole && uses == 1) return block_of_[size_t(owner)];
     }
     return -1;
-  }
-
-  bool offset_is_zero(BufferId id) const {
-    for (; result_.buffer(id).view_of >= 0; id = result_.buffer(id).view_of) {
-      if (!(result_.buffer(id).view_offset == Dim(0))) return false;
-    }
-    return true;
   }
 
   PlacementProblem problem(const loop::EntryPoint& entry) const {

@@ -34,6 +34,18 @@ std::optional<std::pair<Expr, Expr>> factors_of(const Definition& definition) {
   return std::pair(value->args[0], value->args[1]);
 }
 
+/// How far apart an operand's steps are, taken in the order of `axes`; nothing where they are not
+/// equally far apart.
+std::optional<int64_t> pitch(const Expr& flat, const std::vector<Axis>& axes) {
+  if (axes.empty()) return std::nullopt;
+  const std::optional<int64_t> step = coefficient(flat, axes.back().name);
+  int64_t run = 1;
+  for (size_t i = axes.size(); i-- > 0 && step; run *= *static_extent(axes[i])) {
+    if (coefficient(flat, axes[i].name) != *step * run) return std::nullopt;
+  }
+  return step;
+}
+
 /// The reduction axes in the order in which they run through the factor without a gap; empty
 /// where there is none, or the factor depends on anything else.
 std::vector<Axis> in_order(const Definition& definition, const Expr& flat) {
@@ -42,25 +54,12 @@ std::vector<Axis> in_order(const Definition& definition, const Expr& flat) {
   }
   std::vector<Axis> axes = definition.reduce_axes;
   for (const Axis& axis : axes) {
-    if (!static_extent(axis) || coefficient(flat, axis.name).value_or(0) <= 0) return {};
+    if (!static_extent(axis) || !coefficient(flat, axis.name)) return {};
   }
   std::stable_sort(axes.begin(), axes.end(), [&](const Axis& a, const Axis& b) {
     return *coefficient(flat, a.name) > *coefficient(flat, b.name);
   });
-  int64_t run = 1;
-  for (size_t i = axes.size(); i-- > 0; run *= *static_extent(axes[i])) {
-    if (*coefficient(flat, axes[i].name) != run) return {};
-  }
-  return axes;
-}
-
-/// Whether the operand's steps are equally far apart, taken in the order of `axes`.
-bool is_regular(const Expr& flat, const std::vector<Axis>& axes) {
-  std::optional<int64_t> step = coefficient(flat, axes.back().name);
-  for (size_t i = axes.size(); i-- > 0 && step; *step *= *static_extent(axes[i])) {
-    if (coefficient(flat, axes[i].name) != step) return false;
-  }
-  return step.has_value();
+  return pitch(flat, axes) == 1 ? axes : std::vector<Axis>();
 }
 
 /// The order of a packed operand's steps becomes that of `axes`, if it holds just these.
@@ -133,8 +132,8 @@ std::optional<NonzeroSteps> choose_nonzero_steps(
   if (axes.empty()) return std::nullopt;
   std::map<std::string, Packing> packed = schedule.packed;
   const auto packing = packed.find(weight->name);
-  const bool fits =
-      packing == packed.end() ? is_regular(flat_of(weight), axes) : reorder(packing->second, axes);
+  const bool fits = packing == packed.end() ? pitch(flat_of(weight), axes).has_value()
+                                            : reorder(packing->second, axes);
   if (!fits || packed.count(factor->name)) return std::nullopt;
   NonzeroSteps steps{.factor = factor->name, .first = flat, .count = 1};
   for (const Axis& axis : axes) {

@@ -15,7 +15,6 @@
 namespace backcast {
 namespace {
 
-using loop::BufferId;
 using loop::Expr;
 using loop::ExprKind;
 using loop::Kernel;
@@ -98,15 +97,6 @@ int64_t extent_of(const Stmt& loop) {
   return extent;
 }
 
-/// Where a buffer lies: its owner, and how many elements behind that one's first.
-std::pair<BufferId, Dim> place_of(const Program& program, BufferId id) {
-  Dim offset(0);
-  for (; program.buffer(id).view_of >= 0; id = program.buffer(id).view_of) {
-    offset = offset + program.buffer(id).view_offset;
-  }
-  return {id, offset};
-}
-
 /// A step that passes memory twice, other than where the kernel says that this is harmless.
 bool is_overlaid(const Program& program, const Kernel& kernel, const Step& step) {
   for (size_t i = 0; i < step.buffers.size(); ++i) {
@@ -115,7 +105,8 @@ bool is_overlaid(const Program& program, const Kernel& kernel, const Step& step)
     for (size_t j = 0; j < step.buffers.size(); ++j) {
       if (i == j || program.owner(step.buffers[i]) != program.owner(step.buffers[j])) continue;
       const std::vector<std::string>& over = written.over;
-      const bool same = place_of(program, step.buffers[i]) == place_of(program, step.buffers[j]) &&
+      const bool same = loop::byte_offset(program, step.buffers[i]) ==
+                            loop::byte_offset(program, step.buffers[j]) &&
                         std::find(over.begin(), over.end(), kernel.buffers[j].name) != over.end();
       if (!same) return true;
     }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/loop/step_access.h"
+#include "ir/loop/liveness.h"
 
 namespace backcast {
 namespace {
@@ -44,50 +44,33 @@ bool is_rectified(const Expr& e) {
   }
 }
 
-class Search {
- public:
-  explicit Search(const Program& program) : program_(program) {}
-
-  std::set<BufferId> run() {
-    for (const loop::EntryPoint& entry : program_.entries) {
-      for (const Step& step : entry.steps) see(step);
-    }
-    std::set<BufferId> result;
-    for (const BufferId id : rectified_) {
-      if (!others_.count(id)) result.insert(id);
-    }
-    return result;
-  }
-
- private:
-  void see(const Step& step) {
-    for (const Step& inner : step.body) see(inner);
-    for (const Step& inner : step.otherwise) see(inner);
-    if (step.kind == StepKind::copy) others_.insert(program_.owner(step.buffers[1]));
-    if (step.kind != StepKind::call) return;
-    const loop::Kernel& kernel = program_.kernels.at(step.kernel);
-    for (size_t i = 0; i < kernel.buffers.size(); ++i) {
-      if (kernel.buffers[i].mode == AccessMode::read) continue;
-      const bool zeros = writes_zeros(kernel, kernel.buffers[i].name);
-      (zeros ? rectified_ : others_).insert(program_.owner(step.buffers[i]));
-    }
-  }
-
-  static bool writes_zeros(const loop::Kernel& kernel, const std::string& buffer) {
-    const loop::Definition* definition = loop::only_definition(kernel);
-    if (!definition) return false;
-    const auto& outputs = definition->outputs;
-    return std::all_of(outputs.begin(), outputs.end(), [&](const loop::DefinitionOutput& output) {
-      return output.buffer != buffer || is_rectified(output.value);
-    });
-  }
-
-  const Program& program_;
-  std::set<BufferId> rectified_, others_;
-};
+bool writes_zeros(const loop::Kernel& kernel, const std::string& buffer) {
+  const loop::Definition* definition = loop::only_definition(kernel);
+  if (!definition) return false;
+  const auto& outputs = definition->outputs;
+  return std::all_of(outputs.begin(), outputs.end(), [&](const loop::DefinitionOutput& output) {
+    return output.buffer != buffer || is_rectified(output.value);
+  });
+}
 
 }  // namespace
 
-std::set<BufferId> rectified_buffers(const Program& program) { return Search(program).run(); }
+std::set<BufferId> rectified_buffers(const Program& program) {
+  std::set<BufferId> result, others;
+  for (const loop::EntryPoint& entry : program.entries) {
+    for (const Step* step : loop::flat_steps(entry.steps)) {
+      if (step->kind == StepKind::copy) others.insert(program.owner(step->buffers[1]));
+      if (step->kind != StepKind::call) continue;
+      const loop::Kernel& kernel = program.kernels.at(step->kernel);
+      for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+        if (kernel.buffers[i].mode == AccessMode::read) continue;
+        const bool zeros = writes_zeros(kernel, kernel.buffers[i].name);
+        (zeros ? result : others).insert(program.owner(step->buffers[i]));
+      }
+    }
+  }
+  for (const BufferId id : others) result.erase(id);
+  return result;
+}
 
 }  // namespace backcast
