@@ -141,6 +141,51 @@ Text neg_text(Prelude& prelude, Type type, const Text& a) {
   return {fmt::format("({})({} - ({}){})", c_type, zero, wrap, a.at(kUnary)), kUnary};
 }
 
+/// The instruction that gathers the signs of a mask's lanes, where x86 has one, behind its #if.
+std::string gather_signs(const Prelude& prelude, const std::string& c_type, int mask_bits,
+                         int32_t lanes, const std::function<std::string(Type)>& as) {
+  const int bits = mask_bits * lanes;
+  if (prelude.target().architecture != Architecture::x86_64 || mask_bits < 32 || bits < 128 ||
+      bits > prelude.target().vector_bits) {
+    return "";
+  }
+  const bool wide = mask_bits == 64;
+  if (bits == 512) {
+    return fmt::format(
+        "#if defined(__AVX512DQ__)\n  return ({})__builtin_ia32_cvt{}2mask512({});\n", c_type,
+        wide ? 'q' : 'd', as({wide ? Scalar::i64 : Scalar::i32, lanes}));
+  }
+  return fmt::format("#if defined(__{}__)\n  return ({})__builtin_ia32_movmskp{}{}({});\n",
+                     bits == 256 ? "AVX" : "SSE2", c_type, wide ? 'd' : 's',
+                     bits == 256 ? "256" : "", as({wide ? Scalar::f64 : Scalar::f32, lanes}));
+}
+
+Text lane_bits_text(Prelude& prelude, Type type, const Text& a) {
+  const Type result{loop::lane_bits_scalar(type.lanes), 1};
+  const std::string name = "lane_bits_" + prelude.tag(type, a.mask_bits);
+  prelude.helper(name, [&] {
+    const std::string c_type = prelude.type(result);
+    const auto as = [&](Type other) { return fmt::format("({})a", prelude.type(other)); };
+    const std::string instruction = gather_signs(prelude, c_type, a.mask_bits, type.lanes, as);
+    const std::string word = type.lanes > 32 ? "uint64_t" : "uint32_t";
+    std::string body = fmt::format(
+        "  {0} r = 0;\n  for (int lane = 0; lane < {1}; ++lane) r |= ({0})(a[lane] & 1) << lane;\n"
+        "  return ({2})r;\n",
+        word, type.lanes, c_type);
+    if (!instruction.empty()) body = fmt::format("{}#else\n{}#endif\n", instruction, body);
+    return inline_function(c_type, name, prelude.mask_type(a.mask_bits, type.lanes) + " a") +
+           fmt::format(" {{\n{}}}\n", body);
+  });
+  return {fmt::format("{}({})", name, a.text)};
+}
+
+Text trailing_zeros_text(const Prelude& prelude, Type type, const Text& a) {
+  const bool wide = prelude.bits(type.scalar) == 64;
+  return {fmt::format("({})__builtin_ctz{}({})", wide ? "uint64_t" : "uint32_t", wide ? "ll" : "",
+                      a.text),
+          kUnary};
+}
+
 }  // namespace
 
 Text unary_text(Prelude& prelude, Op op, Type type, const Text& a) {
@@ -173,6 +218,10 @@ Text unary_text(Prelude& prelude, Op op, Type type, const Text& a) {
     case Op::even_bytes:
     case Op::odd_bytes:
       return byte_pair_text(prelude, op, type, a);
+    case Op::lane_bits:
+      return lane_bits_text(prelude, type, a);
+    case Op::trailing_zeros:
+      return trailing_zeros_text(prelude, type, a);
     case Op::sqrt:
     case Op::floor:
     case Op::ceil:

@@ -236,6 +236,14 @@ llvm::Value* emit_unary(Builder& builder, const Types& types, Op op, Scalar scal
     case Op::even_bytes:
     case Op::odd_bytes:
       return emit_byte_pair(builder, types, op, a);
+    case Op::lane_bits: {
+      const unsigned lanes = lanes_of(a);
+      llvm::Value* bits = builder.CreateBitCast(a, builder.getIntNTy(lanes));
+      const loop::Type result{loop::lane_bits_scalar(static_cast<int32_t>(lanes)), 1};
+      return builder.CreateZExt(bits, types.value(result));
+    }
+    case Op::trailing_zeros:
+      return builder.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, a, builder.getTrue());
     case Op::sqrt:
     case Op::floor:
     case Op::ceil:

@@ -24,17 +24,23 @@ std::string Type::to_string() const {
 
 std::string_view name_of(Op op) {
   static constexpr std::string_view kNames[] = {
-      "none",       "neg",   "abs",      "sqrt",    "floor",      "ceil",
-      "round_even", "trunc", "bit_not",  "is_nan",  "even_bytes", "odd_bytes",
-      "add",        "sub",   "mul",      "div",     "rem",        "floor_div",
-      "floor_mod",  "min",   "max",      "bit_and", "bit_or",     "bit_xor",
-      "shl",        "shr",   "mul_high", "dot2",    "dot4",       "dot4_signed",
-      "eq",         "ne",    "lt",       "le",      "gt",         "ge"};
+      "none",     "neg",     "abs",     "sqrt",        "floor",     "ceil",      "round_even",
+      "trunc",    "bit_not", "is_nan",  "even_bytes",  "odd_bytes", "lane_bits", "trailing_zeros",
+      "add",      "sub",     "mul",     "div",         "rem",       "floor_div", "floor_mod",
+      "min",      "max",     "bit_and", "bit_or",      "bit_xor",   "shl",       "shr",
+      "mul_high", "dot2",    "dot4",    "dot4_signed", "eq",        "ne",        "lt",
+      "le",       "gt",      "ge"};
   static_assert(std::size(kNames) == static_cast<size_t>(Op::ge) + 1);
   return kNames[static_cast<size_t>(op)];
 }
 
 bool is_comparison(Op op) { return op >= Op::eq; }
+Scalar lane_bits_scalar(int32_t lanes) {
+  return lanes <= 8    ? Scalar::u8
+         : lanes <= 16 ? Scalar::u16
+         : lanes <= 32 ? Scalar::u32
+                       : Scalar::u64;
+}
 bool is_word_product(Op op) { return op == Op::dot2 || op == Op::dot4 || op == Op::dot4_signed; }
 
 Expr::Expr(int64_t value) : node_(index_constant(value).node_) {}
@@ -55,7 +61,7 @@ void match_lanes(Expr& a, Expr& b) {
   if (b.type().lanes == 1 && a.type().lanes > 1) b = broadcast(b, a.type().lanes);
 }
 
-bool is_unary(Op op) { return op >= Op::neg && op <= Op::odd_bytes; }
+bool is_unary(Op op) { return op >= Op::neg && op <= Op::trailing_zeros; }
 
 /// x + c, x * c, c last, constants collected; empty when there is nothing to fold.
 Expr fold_index(Op op, const Expr& a, const Expr& b) {
@@ -223,10 +229,14 @@ Expr unary(Op op, Expr a) {
   const bool floating = is_float(type.scalar);
   const bool float_only = (op >= Op::sqrt && op <= Op::trunc) || op == Op::is_nan;
   const bool takes_bytes = op == Op::even_bytes || op == Op::odd_bytes;
-  const bool ok = float_only          ? floating
-                  : op == Op::bit_not ? !floating
-                  : takes_bytes       ? type.scalar == Scalar::i32
-                                      : type.scalar != Scalar::boolean;
+  const bool is_bool = type.scalar == Scalar::boolean;
+  const bool ok = float_only            ? floating
+                  : op == Op::bit_not   ? !floating
+                  : takes_bytes         ? type.scalar == Scalar::i32
+                  : op == Op::lane_bits ? is_bool && type.is_vector() && type.lanes <= 64
+                  : op == Op::trailing_zeros
+                      ? type.scalar == Scalar::u32 || type.scalar == Scalar::u64
+                      : !is_bool;
   BC_CHECK(ok, "{} of {}", name_of(op), type.to_string());
   if (is_constant_node(a) && !floating) {
     const uint64_t bits = static_cast<uint64_t>(a->int_value);
@@ -239,6 +249,7 @@ Expr unary(Op op, Expr a) {
   }
   if (is_constant_node(a) && op == Op::neg) return float_constant(type, -a->float_value);
   if (op == Op::is_nan) type.scalar = Scalar::boolean;
+  if (op == Op::lane_bits) type = {lane_bits_scalar(type.lanes), 1};
   return make({.kind = ExprKind::unary, .type = type, .op = op, .args = {std::move(a)}});
 }
 

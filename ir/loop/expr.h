@@ -13,6 +13,10 @@
 //     products; dot4_signed takes both as signed;
 //   * even_bytes(a) takes bytes 0 and 2 of an i32, odd_bytes(a) bytes 1 and 3, each sign-extended
 //     into a half, the lower byte into the lower half;
+//   * lane_bits(a) of booleans is an unsigned integer, the narrowest that holds a bit for every
+//   lane,
+//     whose bit i is lane i;
+//   * trailing_zeros(a) counts the zero bits below the lowest one; of zero it does not occur;
 //   * `index` is a signed integer of the target's pointer width (64 bits in the interpreter);
 //   * f16 and bf16 can be loaded, stored and cast only.
 // A type has n lanes; scalars have one. Operands of an operation have equal lanes.
@@ -92,8 +96,10 @@ enum class Op : uint8_t {
   trunc,
   bit_not,
   is_nan,
-  even_bytes,  // of i32 only
-  odd_bytes,   // of i32 only
+  even_bytes,      // of i32 only
+  odd_bytes,       // of i32 only
+  lane_bits,       // of vectors of bool only
+  trailing_zeros,  // of u32 and u64 only
   // binary arithmetic
   add,
   sub,
@@ -123,6 +129,8 @@ enum class Op : uint8_t {
 };
 std::string_view name_of(Op op);
 bool is_comparison(Op op);
+/// What lane_bits of so many lanes, at most 64, is of.
+Scalar lane_bits_scalar(int32_t lanes);
 /// dot2, dot4 or dot4_signed.
 bool is_word_product(Op op);
 

@@ -1,4 +1,5 @@
 // Arithmetic of the interpreter's machine: every operation on every type, exactly as expr.h says.
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -256,6 +257,8 @@ auto apply_unary(T a) {
     return static_cast<T>(~static_cast<uint64_t>(a));
   } else if constexpr (op == Op::even_bytes || op == Op::odd_bytes) {
     return byte_pair(static_cast<uint32_t>(a), op == Op::odd_bytes ? 1 : 0);
+  } else if constexpr (op == Op::trailing_zeros) {
+    return static_cast<T>(std::countr_zero(a));
   } else if constexpr (op == Op::sqrt) {
     return std::sqrt(a);
   } else if constexpr (op == Op::floor) {
@@ -286,6 +289,16 @@ const Instruction* run_bool_not(Frame& f, const Instruction* i) {
   return i + 1;
 }
 
+/// `number`: of lanes.
+const Instruction* run_lane_bits(Frame& f, const Instruction* i) {
+  uint64_t bits = 0;
+  for (int64_t lane = 0; lane < i->number; ++lane) {
+    bits |= uint64_t{get<uint8_t>(f.slots[i->a + lane]) != 0} << lane;
+  }
+  set(f.slots[i->to], bits);
+  return i + 1;
+}
+
 template <class T>
 Run unary_operation(Op op) {
   if (op == Op::neg) return run_unary<Op::neg, T>;
@@ -293,6 +306,9 @@ Run unary_operation(Op op) {
   if constexpr (std::is_same_v<T, int32_t>) {
     if (op == Op::even_bytes) return run_unary<Op::even_bytes, T>;
     if (op == Op::odd_bytes) return run_unary<Op::odd_bytes, T>;
+  }
+  if constexpr (std::is_same_v<T, uint32_t> || std::is_same_v<T, uint64_t>) {
+    if (op == Op::trailing_zeros) return run_unary<Op::trailing_zeros, T>;
   }
   if constexpr (std::is_integral_v<T>) {
     return op == Op::bit_not ? run_unary<Op::bit_not, T> : nullptr;
@@ -354,7 +370,9 @@ const Instruction* run_ramp(Frame& f, const Instruction* i) {
 }  // namespace
 
 Run unary_of(Op op, Scalar scalar) {
-  if (scalar == Scalar::boolean) return op == Op::bit_not ? run_bool_not : nullptr;
+  if (scalar == Scalar::boolean) {
+    return op == Op::bit_not ? run_bool_not : op == Op::lane_bits ? run_lane_bits : nullptr;
+  }
   return with_type(scalar, [op](auto v) { return unary_operation<decltype(v)>(op); });
 }
 

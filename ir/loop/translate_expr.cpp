@@ -92,6 +92,7 @@ int32_t ExprTranslator::run_operation(const ExprNode& e, Run run_lanes) {
                      print(Expr(std::make_shared<const ExprNode>(e)))));
   }
   Instruction i = {.run = run_lanes, .lanes = e.type.lanes};
+  i.number = e.args[0].type().lanes;
   int32_t* const operands[] = {&i.a, &i.b, &i.c};
   for (size_t k = 0; k < e.args.size(); ++k) *operands[k] = run(e.args[k]);
   i.to = new_slots(e.type.lanes);

@@ -55,6 +55,10 @@ bool has_unary(Op op, Scalar scalar) {
     case Op::even_bytes:
     case Op::odd_bytes:
       return scalar == Scalar::i32;
+    case Op::lane_bits:
+      return scalar == Scalar::boolean;
+    case Op::trailing_zeros:
+      return scalar == Scalar::u32 || scalar == Scalar::u64;
     default:
       return false;
   }
@@ -102,8 +106,11 @@ std::string operand_mistake(const ExprNode& e) {
   const Type a = e.args.empty() ? Type{} : e.args[0].type();
   const std::string first = a.to_string();
   switch (e.kind) {
-    case ExprKind::unary:
-      return has_unary(e.op, a.scalar) ? "" : fmt::format("{} of {}", name_of(e.op), first);
+    case ExprKind::unary: {
+      const bool counts = e.op != Op::lane_bits || (a.is_vector() && a.lanes <= 64);
+      return counts && has_unary(e.op, a.scalar) ? ""
+                                                 : fmt::format("{} of {}", name_of(e.op), first);
+    }
     case ExprKind::binary:
       if (!uniform(e)) {
         return fmt::format("{} of {} and {}", name_of(e.op), first, e.args[1].type().to_string());
@@ -156,6 +163,7 @@ Type result_type(const ExprNode& e) {
   const Type a = e.args[0].type();
   switch (e.kind) {
     case ExprKind::unary:
+      if (e.op == Op::lane_bits) return {lane_bits_scalar(a.lanes), 1};
       return e.op == Op::is_nan ? Type{Scalar::boolean, a.lanes} : a;
     case ExprKind::binary:
       return is_comparison(e.op) ? Type{Scalar::boolean, a.lanes} : a;

@@ -176,6 +176,22 @@ Case byte_products(Op op, int32_t lanes) {
   return e.finish();
 }
 
+Case lane_bits(ElementType element, int32_t lanes) {
+  Elementwise e(fmt::format("bits_{}_{}", name_of(element), lanes), lanes);
+  const Expr a = e.input("a", interesting(element, kCount, 25));
+  const Expr b = e.input("b", interesting(element, kCount, 26));
+  for (const Op op : {Op::ne, Op::lt}) {
+    const Expr bits = loop::unary(Op::lane_bits, loop::binary(op, a, b));
+    e.output(loop::broadcast(bits, lanes));
+    const loop::Type word{lanes > 32 ? loop::Scalar::u64 : loop::Scalar::u32, 1};
+    const Expr some =
+        loop::binary(Op::bit_or, loop::cast(word, bits), loop::int_constant(word, 1 << 5));
+    const Expr zeros = loop::cast({loop::Scalar::u8, 1}, loop::unary(Op::trailing_zeros, some));
+    e.output(loop::broadcast(zeros, lanes));
+  }
+  return e.finish();
+}
+
 Case pair_products(int32_t lanes) {
   Elementwise e(fmt::format("pairs_{}", lanes), lanes);
   const Expr a = e.input("a", interesting(ElementType::i32, kCount, 20));
@@ -211,6 +227,11 @@ std::vector<Case> arithmetic_cases() {
     cases.push_back(arithmetic(element, lanes_of(element)));
   }
   for (const int32_t lanes : {1, 4}) cases.push_back(booleans(lanes));
+  for (const int32_t lanes : {2, 4, 8, 16}) {
+    for (const ElementType element : {ElementType::f32, ElementType::f64, ElementType::i8}) {
+      if (lanes <= lanes_of(element)) cases.push_back(lane_bits(element, lanes));
+    }
+  }
   return cases;
 }
 

@@ -237,6 +237,29 @@ TEST(Operations, BytePairs) {
   }
 }
 
+TEST(Operations, LaneBits) {
+  for (const Scalar scalar : {Scalar::f32, Scalar::f64, Scalar::i8}) {
+    for (const int32_t lanes : {2, 3, 4, 8, 16, 32, 64}) {
+      SCOPED_TRACE(lanes);
+      Sheet sheet(scalar, lanes);
+      const Expr a = sheet.operand("a"), b = sheet.operand("b");
+      const Expr bits = loop::unary(Op::lane_bits, loop::binary(Op::lt, a, b));
+      sheet.add("bits", loop::broadcast(bits, lanes));
+      sheet.check();
+    }
+  }
+}
+
+TEST(Operations, TrailingZeros) {
+  for (const Scalar scalar : {Scalar::u32, Scalar::u64}) {
+    Sheet sheet(scalar, 1);
+    const Expr a = sheet.operand("a");
+    const Expr lowest = loop::binary(Op::bit_or, a, sheet.constant(1 << 20));
+    sheet.add("zeros", loop::unary(Op::trailing_zeros, lowest));
+    sheet.check();
+  }
+}
+
 TEST(Operations, FloorDivisionOfIndices) {
   loop::Kernel kernel;
   kernel.name = "k";

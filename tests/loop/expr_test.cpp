@@ -68,6 +68,24 @@ TEST(Expr, FoldsPairProducts) {
   }
 }
 
+TEST(Expr, TypesOfLaneBits) {
+  for (const auto& [lanes, scalar] : std::vector<std::pair<int32_t, Scalar>>{{2, Scalar::u8},
+                                                                             {8, Scalar::u8},
+                                                                             {16, Scalar::u16},
+                                                                             {32, Scalar::u32},
+                                                                             {64, Scalar::u64}}) {
+    EXPECT_EQ(unary(Op::lane_bits, var("v", {Scalar::boolean, lanes})).type(), (Type{scalar, 1}));
+  }
+  for (const Type type :
+       {Type{Scalar::boolean, 1}, Type{Scalar::boolean, 128}, Type{Scalar::u8, 8}}) {
+    EXPECT_THROW(unary(Op::lane_bits, var("v", type)), InternalError);
+  }
+  EXPECT_EQ(unary(Op::trailing_zeros, var("v", {Scalar::u64})).type(), Type{Scalar::u64});
+  for (const Scalar scalar : {Scalar::u16, Scalar::i32, Scalar::index, Scalar::f32}) {
+    EXPECT_THROW(unary(Op::trailing_zeros, var("v", {scalar})), InternalError);
+  }
+}
+
 TEST(Expr, FoldsBytePairs) {
   const Type words = {Scalar::i32, 4};
   const Expr bytes = int_constant(words, static_cast<int32_t>(0xfe7f8003));

@@ -115,6 +115,26 @@ TEST(Machine, BytePairsAreSignExtended) {
   EXPECT_EQ(y, (std::vector<int32_t>{pair(1, 3) + pair(-2, -4), pair(-5, -7) + pair(6, 8)}));
 }
 
+TEST(Machine, LaneBits) {
+  std::vector<float> x(32);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = i % 3 == 0 ? 1.0f : i % 3 == 1 ? -0.0f : 0.0f;
+  x[31] = std::numeric_limits<float>::quiet_NaN();
+  std::vector<uint8_t> few(1);
+  std::vector<uint32_t> all(1);
+  run_text(
+      "kernel @k(x: f32[32] read, few: u8[1] write, all: u32[1] write) {"
+      " store few[0] = lane_bits(load f32x4 x[0] != 0:f32x4)"
+      " store all[0] = lane_bits(load f32x32 x[0] != 0:f32x32) }",
+      {bytes_of(x), bytes_of(few), bytes_of(all)});
+  EXPECT_EQ(few[0], 0b1001);
+  EXPECT_EQ(all[0], 0xc9249249u);
+}
+
+TEST(Machine, TrailingZeros) {
+  EXPECT_EQ((evaluate<uint32_t, uint32_t>("u32", "u32", "trailing_zeros(a)", 0x50u, 0)), 4u);
+  EXPECT_EQ((evaluate<uint64_t, uint64_t>("u64", "u64", "trailing_zeros(a)", 1ull << 63, 0)), 63u);
+}
+
 TEST(Machine, Casts) {
   EXPECT_EQ((evaluate<int32_t, float>("f32", "i32", "cast i32 (a)", -2.7f, 0)), -2);
   EXPECT_EQ((evaluate<float, int64_t>("i64", "f32", "cast f32 (a)", (1 << 24) + 1, 0)),

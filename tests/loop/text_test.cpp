@@ -119,6 +119,14 @@ TEST(Text, PairProducts) {
   }
 }
 
+TEST(Text, LaneBits) {
+  const Expr a = load({Scalar::f32, 16}, "x", 0);
+  const Expr bits = unary(Op::lane_bits, binary(Op::ne, a, float_constant(a.type(), 0)));
+  const Expr zeros = unary(Op::trailing_zeros, cast({Scalar::u32}, bits));
+  EXPECT_EQ(print(bits), "lane_bits(load f32x16 x[0] != 0:f32x16)");
+  expect_round_trip(with_value(cast({Scalar::f32}, zeros)));
+}
+
 TEST(Text, BytePairs) {
   for (const int32_t lanes : {1, 3, 8}) {
     const Expr a = load({Scalar::i32, lanes}, "x", 0);
