@@ -44,8 +44,8 @@ bool parse_skip_zeros(const std::string& word) {
 }
 
 std::string skip_zeros_help() {
-  return "products of one row behind a rectifier leave out the weights that a zero is multiplied "
-         "by: auto: where that is faster once half of the row is zero; off: nowhere, so that a "
+  return "products and convolutions behind a rectifier leave out what a zero is multiplied by: "
+         "auto: where that is faster once half of the factors are zero; off: nowhere, so that a "
          "run's time does not depend on its input";
 }
 

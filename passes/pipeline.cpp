@@ -417,10 +417,6 @@ PipelineResult run_pipeline(const Module& module, const TargetInfo& target,
     ways.push_back(ways.back());
     ways.back().passes.winograd.mode = WinogradMode::off;
   }
-  if (options.passes.schedule.skip_zeros && module.states.empty()) {
-    ways.push_back(ways.back());
-    ways.back().passes.schedule.skip_zeros = false;
-  }
   if (!options.passes.frugal && has_loops(module)) {
     ways.push_back(ways.back());
     ways.back().passes.frugal = true;

@@ -307,7 +307,12 @@ void KernelWriter::alloc(const StmtNode& node, const std::vector<Stmt>& siblings
   const std::string unused = mentions_.loaded.contains(node.name) ? "" : " __attribute__((unused))";
   if (!variables) {
     stack_bytes_ += count * node.type.lanes * prelude.bits(node.type.scalar) / 8;
-    writer_.line(fmt::format("{} {}[{}]{};", prelude.memory_type(node.type), name, count, unused));
+    // Like the arena's buffers: vectors do not straddle lines.
+    const int vector_bits = prelude.target().vector_bits;
+    const std::string aligned =
+        vector_bits > 0 ? fmt::format(" __attribute__((aligned({})))", vector_bits / 8) : "";
+    writer_.line(fmt::format("{} {}[{}]{}{};", prelude.memory_type(node.type), name, count, aligned,
+                             unused));
     return;
   }
   std::set<int64_t> declared_later;

@@ -74,6 +74,7 @@ class KernelEmitter {
  private:
   void emit(const Stmt& stmt);
   void emit_alloc(const StmtNode& stmt);
+  void end_arrays(const StmtNode& block);
   void emit_for(const StmtNode& stmt);
   void emit_unrolled(const StmtNode& stmt, llvm::Value* begin, int64_t extent);
   void emit_while(const StmtNode& stmt);
@@ -101,7 +102,7 @@ void KernelEmitter::emit(const Stmt& stmt) {
   switch (stmt->kind) {
     case StmtKind::block:
       for (const Stmt& child : stmt->body) emit(child);
-      return;
+      return end_arrays(*stmt);
     case StmtKind::let:
       environment_.values[stmt->name] = value(stmt->exprs[0]);
       return;
@@ -125,6 +126,14 @@ void KernelEmitter::emit(const Stmt& stmt) {
            kernel_.name);
 }
 
+/// Arrays of blocks that follow one another share their place on the stack.
+void KernelEmitter::end_arrays(const StmtNode& block) {
+  for (const Stmt& child : block.body) {
+    if (child->kind != StmtKind::alloc || registers_.contains(child->name)) continue;
+    builder_.CreateLifetimeEnd(environment_.places.at(child->name).pointer);
+  }
+}
+
 void KernelEmitter::emit_alloc(const StmtNode& stmt) {
   int64_t count = 0;
   BC_CHECK(loop::as_constant(stmt.exprs[0], count), "kernel {}: {} has no constant size",
@@ -137,7 +146,14 @@ void KernelEmitter::emit_alloc(const StmtNode& stmt) {
     for (int64_t i = 0; i < count; ++i) place.variables.push_back(at_entry.CreateAlloca(type));
   } else {
     llvm::Type* array = llvm::ArrayType::get(type, static_cast<uint64_t>(count));
-    place.pointer = at_entry.CreateAlloca(array);
+    llvm::AllocaInst* place_on_stack = at_entry.CreateAlloca(array);
+    // Like the arena's buffers: vectors do not straddle lines.
+    if (types_.target().vector_bits > 0) {
+      place_on_stack->setAlignment(
+          std::max(place_on_stack->getAlign(), llvm::Align(types_.target().vector_bits / 8)));
+    }
+    builder_.CreateLifetimeStart(place_on_stack);
+    place.pointer = place_on_stack;
   }
   environment_.places[stmt.name] = std::move(place);
 }

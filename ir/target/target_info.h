@@ -72,6 +72,8 @@ struct TargetInfo {
   bool keeps_bytes(bool are_signed) const {
     return vector_bits == 0 || multiplies_bytes(are_signed);
   }
+  /// Loads are vector instructions of their own; others multiply straight from memory.
+  bool loads_apart() const { return vector_bits > 0 && architecture != Architecture::x86_64; }
   int vector_lanes(int element_bytes) const {
     return vector_bits == 0 ? 1 : vector_bits / (8 * element_bytes);
   }

@@ -24,8 +24,13 @@ constexpr int64_t kLongestJam = 4;
 
 Chooser::Chooser(const loop::Definition& definition, const loop::Kernel& kernel,
                  const TargetInfo& target,
-                 const std::function<bool(const std::string&)>& is_constant)
-    : definition_(definition), kernel_(kernel), target_(target), is_constant_(is_constant) {
+                 const std::function<bool(const std::string&)>& is_constant,
+                 const TileLimits& limits)
+    : definition_(definition),
+      kernel_(kernel),
+      target_(target),
+      is_constant_(is_constant),
+      limits_(limits) {
   collect();
   is_reduction_ = !definition_.reduce_axes.empty();
 }
@@ -310,7 +315,7 @@ bool Chooser::may_tile(const Axis& axis) const {
 }
 
 void Chooser::choose_tile_axis() {
-  if (!is_reduction_ || general_) return;
+  if (!is_reduction_ || general_ || limits_.rows == 1) return;
   bool constants = std::any_of(accesses_.begin(), accesses_.end(),
                                [](const Access& a) { return a.in_reduction && a.constant; });
   const auto is_short = [&](const Axis& axis) {

@@ -10,12 +10,17 @@
 
 namespace backcast {
 
+/// What a register tile of a reduction may be at most.
+struct TileLimits {
+  int64_t rows = 16, vectors = 16;
+};
+
 /// `is_constant` tells which buffer parameters are compile-time constants, hence packable;
 /// `may_repack`: others may be rearranged by a kernel that runs before.
 NestSchedule choose_schedule(const loop::Definition& definition, const loop::Kernel& kernel,
                              const TargetInfo& target,
                              const std::function<bool(const std::string&)>& is_constant,
-                             bool may_repack = false);
+                             bool may_repack = false, const TileLimits& limits = {});
 
 /// What the model thinks that the chosen schedule takes, operands rearranged and results scattered
 /// included: a figure for comparing forms of one definition.

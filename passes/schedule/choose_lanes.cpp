@@ -300,8 +300,8 @@ Chooser::Plan best_plan(Chooser& chooser, bool may_repack) {
 NestSchedule choose_schedule(const loop::Definition& definition, const loop::Kernel& kernel,
                              const TargetInfo& target,
                              const std::function<bool(const std::string&)>& is_constant,
-                             bool may_repack) {
-  Chooser chooser(definition, kernel, target, is_constant);
+                             bool may_repack, const TileLimits& limits) {
+  Chooser chooser(definition, kernel, target, is_constant, limits);
   return best_plan(chooser, may_repack).schedule;
 }
 

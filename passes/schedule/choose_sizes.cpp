@@ -56,12 +56,6 @@ bool Chooser::overlaps_windows() const {
                      [&](const Axis& taps) { return may_share_window(taps); });
 }
 
-/// Loads are vector instructions of their own, and the next one is under way while one is used;
-/// others multiply straight from memory.
-bool Chooser::loads_apart() const {
-  return target_.vector_bits > 0 && target_.architecture != Architecture::x86_64;
-}
-
 /// Cycles of one reduction step of a tile (of `chains` steps in chains of their own); a huge figure
 /// when it does not fit the registers.
 double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const {
@@ -88,10 +82,10 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     const bool alone = schedule_.jam > 1 && jam == schedule_.jam && tile == 1;
     const bool at_once = multiplies_separately() || adds_products();
     bool kept = with_vector && !with_tile && !alone && (tile > 1 || !at_once);
-    // One row beside a math function: its columns are read once and need no registers.
+    // One row beside a math function or in no tile: its columns are read once and need no registers.
     const bool one_row = schedule_.tile_axis.empty() || extent(schedule_.tile_axis) == 1;
-    if (one_row && math_calls_ > 0) kept = false;
-    held += kept ? vectors * jam * window_taps_ : loads_apart() ? 2 : 1;
+    if (one_row && (math_calls_ > 0 || limits_.rows == 1)) kept = false;
+    held += kept ? vectors * jam * window_taps_ : target_.loads_apart() ? 2 : 1;
     if (with_vector && with_tile && window_taps_ == 1 && overlaps_windows()) held += tile * vectors;
   }
   bool fused = adds_products() || (target_.has_fma && target_.prefers_fma);
@@ -112,7 +106,7 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
   double units = static_cast<double>(accumulators) / target_.fma_units * (fused ? 1 : 2);
   // The loop and what does not overlap perfectly: felt by small tiles.
   constexpr double kSlack = 0.6, kIssue = 0.25;
-  const double issue = loads_apart() ? kIssue * 2 * memory : 0;
+  const double issue = target_.loads_apart() ? kIssue * 2 * memory : 0;
   return std::max({units, memory, static_cast<double>(target_.fma_latency)}) + kSlack + issue;
 }
 
@@ -262,13 +256,13 @@ void Chooser::choose_sizes() {
   schedule_.rolled_epilogue = needs_rolled_epilogue();
   double best = 2e30;
   int64_t best_tile = 1, best_vectors = 1;
-  int64_t max_tile = schedule_.tile_axis.empty() ? 1 : 16;
+  int64_t max_tile = schedule_.tile_axis.empty() ? 1 : limits_.rows;
   int64_t max_vectors = schedule_.vector_axis.empty() ? 1 : multiplies_separately() ? 16 : 8;
   if (int64_t e = extent(schedule_.tile_axis); e > 0) max_tile = std::min(max_tile, e);
   if (!schedule_.vector_axis.empty()) {
     const int64_t columns = extent(schedule_.vector_axis);
     const int64_t fill = (columns + (may_spare_lanes() ? lanes_ - 1 : 0)) / lanes_;
-    max_vectors = std::clamp<int64_t>(fill, 1, max_vectors);
+    max_vectors = std::clamp<int64_t>(fill, 1, std::min(max_vectors, limits_.vectors));
   }
   int64_t steps = 1;
   for (const std::string& axis : schedule_.unrolled) steps *= extent(axis);
@@ -293,7 +287,7 @@ void Chooser::choose_sizes() {
     schedule_.reduce_unroll = streams ? std::clamp<int64_t>(kStreamBody / body, 1, 16)
                                       : std::clamp<int64_t>(kBody / body, 1, 4);
   }
-  const bool rotates = lanes_ > 1 && best_vectors == 1 && !loads_apart();
+  const bool rotates = lanes_ > 1 && best_vectors == 1 && !target_.loads_apart();
   if (rotates && best_tile * schedule_.jam + kRotating > registers()) schedule_.reduce_unroll = 1;
   schedule_.chains = free_chains(best_tile * schedule_.jam * best_vectors);
   const int64_t held = best_tile * best_vectors + best_vectors + best_tile;

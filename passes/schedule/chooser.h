@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ir/target/target_info.h"
+#include "passes/schedule/choose.h"
 #include "passes/schedule/nest.h"
 
 namespace backcast {
@@ -22,7 +23,8 @@ enum class VectorMode { direct, lanes, repack };
 class Chooser {
  public:
   Chooser(const loop::Definition& definition, const loop::Kernel& kernel, const TargetInfo& target,
-          const std::function<bool(const std::string&)>& is_constant);
+          const std::function<bool(const std::string&)>& is_constant,
+          const TileLimits& limits = {});
 
   struct Plan {
     NestSchedule schedule;
@@ -97,7 +99,6 @@ class Chooser {
   bool adds_products() const;
   bool multiplies_separately() const;
   bool overlaps_windows() const;
-  bool loads_apart() const;
   double step_cycles(int64_t tile, int64_t vectors, int64_t chains = 1) const;
   bool may_spare_lanes() const;
   std::vector<VectorSegment> vector_segments(int64_t vectors) const;
@@ -129,6 +130,7 @@ class Chooser {
   const loop::Kernel& kernel_;
   const TargetInfo& target_;
   const std::function<bool(const std::string&)>& is_constant_;
+  TileLimits limits_;
   std::vector<Access> accesses_;
   std::vector<loop::Expr> outputs_;
   std::vector<loop::Expr> conditions_;

@@ -51,6 +51,9 @@ void Expansion::share_guards() {
 Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindings& reduce) {
   if (depth == reduce_axes_.size()) return updates(bindings, reduce);
   const Axis& axis = reduce_axes_[depth];
+  if (!schedule_.taken.axes.empty() && axis.name == schedule_.taken.axes.front()) {
+    return masked_steps(bindings, reduce);
+  }
   if (axis.name == schedule_.lane_axis) return lane_loops(axis, bindings, reduce);
   if (const std::string jam = jam_guarded_with(axis.name); !jam.empty()) {
     return jam_loops(depth, axis, jam, bindings, reduce);
@@ -265,6 +268,7 @@ void Expansion::clip(const Axis& axis, const Bindings& bindings, Expr& begin, Ex
 Expr Expansion::remaining_guard(size_t acc, const Bindings& at_place, bool& never) const {
   Expr left;
   never = false;
+  if (guards_hold_) return left;
   for (const Expr& part : guards_[acc]) {
     bool with_tile = tile_segment_ && mentions(part, schedule_.tile_axis);
     if (with_tile && !tile_segment_->border) continue;  // the segment is interior

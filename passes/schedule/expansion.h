@@ -32,6 +32,7 @@ class Expansion {
 
   // Loops over the axes
   loop::Stmt axis_loops(size_t depth, const Bindings& bindings);
+  loop::Stmt loops_inside(size_t depth, const Bindings& bindings);
   loop::Stmt vector_loops(size_t depth, const Bindings& bindings);
   void fill_panels(const Bindings& bindings, std::vector<loop::Stmt>& body) const;
   loop::Stmt tile_loops(size_t depth, const Bindings& bindings);
@@ -55,6 +56,7 @@ class Expansion {
   // A reduction in blocks
   bool in_blocks() const { return !schedule_.block_axes.empty(); }
   loop::Expr in_block(const Bindings& bindings, bool is_last) const;
+  loop::Expr row_in_block(const Bindings& bindings, const Cell& cell, int64_t& rows) const;
   loop::Expr waiting(const Bindings& bindings, const Cell& cell) const;
   void take_up(const Bindings& bindings, std::vector<loop::Stmt>& body);
   void finish(const Bindings& bindings, std::vector<loop::Stmt>& body);
@@ -63,7 +65,15 @@ class Expansion {
   void split_guard(const loop::Accumulator& acc);
   void share_guards();
   loop::Stmt reduce_loops(size_t depth, const Bindings& bindings, const Bindings& reduce);
-  loop::Stmt listed_steps(const Bindings& bindings);
+  void mark_steps(const Bindings& bindings, std::vector<loop::Stmt>& body);
+  void mark_word(const loop::Expr& to, const loop::Expr& at, int64_t elements,
+                 std::vector<loop::Stmt>& body);
+  void fetch_next_block(const Bindings& place, std::vector<loop::Stmt>& body) const;
+  loop::Stmt masked_steps(const Bindings& bindings, const Bindings& reduce);
+  loop::Stmt steps_of_word(const loop::Expr& word, const loop::Expr& first,
+                           const Bindings& bindings, const Bindings& reduce);
+  loop::Stmt masked_step(const std::string& left, const loop::Expr& remaining,
+                         const loop::Expr& first, const Bindings& bindings, Bindings reduce);
   loop::Stmt lane_loops(const loop::Axis& axis, const Bindings& bindings, const Bindings& reduce);
   int64_t unroll_of(const loop::Axis& axis, const loop::Expr& begin, const loop::Expr& end) const;
   bool guarded_with(const std::string& axis, const std::string& reduce_axis) const;
@@ -132,9 +142,12 @@ class Expansion {
   const TileSegment* tile_segment_ = nullptr;
   loop::Expr block_, vector_base_, tile_base_;
   std::set<std::string> inside_;  // tiled axes of which every guard holds
+  bool guards_hold_ = false;      // of the steps under construction: they have been asked
   int64_t chain_ = 0;             // that takes the step in hand of an unrolled reduction
   int64_t copy_ = 0;              // the step in hand of the unrolled loop's iteration
   std::vector<std::string> registers_, tails_;
+  std::string marks_;                            // the array of words of the mask
+  std::string totals_name_;                      // of the buffer that running totals wait in
   std::vector<std::vector<loop::Expr>> totals_;  // per accumulator: cells, or rows of cells
 };
 

@@ -1,5 +1,5 @@
 // Expansion of a definition under a NestSchedule: the loops over its axes, the register tile and
-// the epilogue. The reduction inside is in expand_reduction.cpp.
+// the epilogue. The reduction inside is in expand_reduction.cpp, its blocks in expand_blocks.cpp.
 #include "passes/schedule/nest.h"
 
 #include <fmt/format.h>
@@ -71,7 +71,7 @@ std::string NestSchedule::to_string() const {
   } else if (chains > 1) {
     add(fmt::format("chains {}", chains));
   }
-  if (!listed.empty()) add("listed steps");
+  if (!taken.axes.empty()) add("skip zeros of " + taken.factor);
   if (!transposed_axis.empty()) add("transpose " + transposed_axis);
   if (rolled_epilogue) add("rolled epilogue");
   for (const Fetch& fetch : fetches) add("fetch " + fetch.buffer);
@@ -84,7 +84,7 @@ std::string NestSchedule::to_string() const {
 
 Expansion::Expansion(const Definition& definition, const Kernel& kernel,
                      const NestSchedule& schedule)
-    : definition_(definition), kernel_(kernel), schedule_(schedule) {
+    : definition_(definition), kernel_(kernel), schedule_(schedule), totals_name_(schedule.totals) {
   for (const Axis& axis : definition.axes) axes_[axis.name] = &axis;
   for (const Accumulator& acc : definition.accumulators) split_guard(acc);
   share_guards();
@@ -117,6 +117,22 @@ std::string Expansion::fresh(const std::string& base) {
 // ---- loops over the axes ------------------------------------------------------------------------
 
 Stmt Expansion::axis_loops(size_t depth, const Bindings& bindings) {
+  if (schedule_.taken.axes.empty() || depth != schedule_.taken.depth) {
+    return loops_inside(depth, bindings);
+  }
+  std::vector<Stmt> body;
+  mark_steps(bindings, body);
+  if (schedule_.local_totals > 0) {
+    totals_name_ = fresh("totals");
+    const loop::Type type = definition_.accumulators[0].type;
+    body.push_back(
+        loop::alloc(totals_name_, type, Expr(schedule_.local_totals), loop::Memory::stack));
+  }
+  body.push_back(loops_inside(depth, bindings));
+  return loop::block(body);
+}
+
+Stmt Expansion::loops_inside(size_t depth, const Bindings& bindings) {
   if (depth == schedule_.order.size()) return tile(bindings);
   const std::string& name = schedule_.order[depth];
   if (name == schedule_.vector_axis) return vector_loops(depth, bindings);
@@ -216,8 +232,7 @@ Stmt Expansion::tile(const Bindings& bindings) {
   }
   start(bindings, body);
   if (!definition_.accumulators.empty()) {
-    body.push_back(schedule_.listed.empty() ? reduce_loops(0, bindings, {})
-                                            : listed_steps(bindings));
+    body.push_back(reduce_loops(0, bindings, {}));
     if (lanes_reduce()) {
       combine_lanes(body);
     } else {
@@ -263,71 +278,6 @@ Expr Expansion::first_value(const Accumulator& acc, const Bindings& bindings,
   if (!schedule_.addend) return lanes() > 1 ? loop::broadcast(acc.init, lanes()) : acc.init;
   const Vectorizer v = vectorizer(cell.n);
   return v.widen(v.run(schedule_.addend, at(bindings, cell.m)), acc.type);
-}
-
-// ---- a reduction in blocks ----------------------------------------------------------------------
-
-/// Whether this is the first or the last block of all.
-Expr Expansion::in_block(const Bindings& bindings, bool is_last) const {
-  Expr condition;
-  for (const std::string& axis : schedule_.block_axes) {
-    const Expr at = Expr(is_last ? *static_extent(*axes_.at(axis)) - 1 : 0);
-    const Expr part = loop::binary(loop::Op::eq, bindings.at(axis), at);
-    condition = condition ? (condition && part) : part;
-  }
-  return condition;
-}
-
-/// Where a cell's running total waits between two blocks.
-Expr Expansion::waiting(const Bindings& bindings, const Cell& cell) const {
-  Expr row = Expr(0);
-  int64_t rows = 1;
-  for (const std::string& name : schedule_.order) {
-    if (name == schedule_.vector_axis || schedule_.is_block_axis(name)) continue;
-    const int64_t extent = *static_extent(*axes_.at(name));
-    const bool tiled = name == schedule_.tile_axis;
-    const Expr at = tiled ? tile_base_ + Expr(cell.m / schedule_.jam) : bindings.at(name);
-    row = row * Expr(extent) + at;
-    rows *= extent;
-  }
-  row = row * Expr(schedule_.jam) + Expr(cell.m % schedule_.jam);
-  rows *= schedule_.jam;
-  const int64_t width = segment_->width();
-  return Expr(segment_->begin * rows) + (block_ * Expr(rows) + row) * Expr(width) +
-         Expr(cell.n * lanes());
-}
-
-/// Registers for the accumulators, holding what the block before left.
-void Expansion::take_up(const Bindings& bindings, std::vector<Stmt>& body) {
-  const Accumulator& acc = definition_.accumulators[0];
-  const loop::Type type = acc.type.with_lanes(lanes());
-  registers_ = {fresh(acc.name)};
-  body.push_back(loop::alloc(registers_[0], type, Expr(registers()), loop::Memory::registers));
-  std::vector<Stmt> first, later;
-  for (int64_t m = 0; m < rows(); ++m) {
-    for (int64_t n = 0; n < vectors(); ++n) {
-      const Cell cell{m, n};
-      first.push_back(loop::store(registers_[0], slot(cell), first_value(acc, bindings, cell)));
-      later.push_back(loop::store(registers_[0], slot(cell),
-                                  loop::load(type, schedule_.totals, waiting(bindings, cell))));
-    }
-  }
-  body.push_back(
-      loop::if_branch(in_block(bindings, false), loop::block(first), loop::block(later)));
-}
-
-void Expansion::finish(const Bindings& bindings, std::vector<Stmt>& body) {
-  std::vector<Stmt> last, earlier;
-  write_outputs(bindings, last);
-  for (int64_t m = 0; m < rows(); ++m) {
-    for (int64_t n = 0; n < vectors(); ++n) {
-      const Cell cell{m, n};
-      earlier.push_back(loop::store(schedule_.totals, waiting(bindings, cell),
-                                    accumulator(definition_.accumulators[0].name, cell)));
-    }
-  }
-  body.push_back(
-      loop::if_branch(in_block(bindings, true), loop::block(last), loop::block(earlier)));
 }
 
 // ---- the epilogue -------------------------------------------------------------------------------

@@ -66,6 +66,30 @@ struct Fetch {
   int64_t steps = 0;      // step: how far ahead
 };
 
+/// Steps of a reduction that are taken where their factor is not zero (nonzero_steps.h). Bits say
+/// so, a row of words for each row of the factor, in an array that the loops inside of `depth` of
+/// `order` share.
+struct StepMask {
+  std::vector<std::string> axes;  // of the innermost loops, along a row of the factor; empty: none
+  std::string factor;             // its parameter
+  loop::Scalar element = loop::Scalar::f32;
+  int64_t count = 0;                      // of a row's elements
+  loop::Scalar word = loop::Scalar::u32;  // unsigned
+  int32_t lanes = 1;                      // elements that are compared at once
+  size_t depth = 0;
+  loop::Expr first;  // of the rows in the array, which may lie outside of the factor's `rows`
+  loop::Expr row;    // that a step needs, from `first` on, over all axes but those above
+  int64_t span = 1;  // rows in the array
+  int64_t rows = 0;  // 0: no row lies outside
+  // A packed constant of which each result asks for a part of what the next block reads, and how
+  // many results share a block; may be empty.
+  std::string fetched;
+  int64_t sharing = 1;
+
+  int64_t bits() const { return 8 * byte_size(loop::element_of(word)); }
+  int64_t words() const { return (count + bits() - 1) / bits(); }
+};
+
 struct NestSchedule {
   std::vector<std::string> order;  // every axis, outermost first
   std::string vector_axis;         // may be empty
@@ -101,14 +125,14 @@ struct NestSchedule {
   bool rolled_epilogue = false;
   // Reduction axes whose loops stand right inside the vector axis' (they are in `order`): the tiles
   // all take a step of them before the next one begins, and their running totals wait in a buffer
-  // that holds the vector axis' blocks one after another.
+  // that holds the vector axis' blocks one after another, or for the time being in one block's
+  // array of so many elements.
   std::vector<std::string> block_axes;  // may be empty
   int64_t blocks = 1;                   // the product of their extents
   std::string totals;                   // the buffer's parameter
+  int64_t local_totals = 0;
   bool is_block_axis(const std::string& axis) const;
-  // The list of the reduction's steps that are taken (nonzero_steps.h): a buffer's parameter; may
-  // be empty.
-  std::string listed;
+  StepMask taken;
   std::string fetched;  // a packed constant whose next panel is fetched ahead; may be empty
   std::vector<Fetch> fetches;
   // What is contiguous along the tile axis, not along the vector axis, is turned in registers.

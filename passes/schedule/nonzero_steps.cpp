@@ -2,189 +2,317 @@
 #include "passes/schedule/nonzero_steps.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
-#include "passes/schedule/expansion.h"
+#include "passes/schedule/nonzero_rows.h"
+#include "passes/schedule/reduction_blocks.h"
+#include "passes/schedule/skipping_costs.h"
 
 namespace backcast {
 
 using loop::Axis;
 using loop::Definition;
 using loop::Expr;
-using loop::ExprKind;
-using loop::Scalar;
-using loop::Stmt;
 
 namespace {
 
-/// The two accesses that a sum multiplies; nothing where it does anything else.
-std::optional<std::pair<Expr, Expr>> factors_of(const Definition& definition) {
-  if (definition.accumulators.size() != 1) return std::nullopt;
-  const loop::Accumulator& acc = definition.accumulators[0];
-  const Expr& value = acc.value;
-  const bool is_product = value->kind == ExprKind::binary && value->op == loop::Op::mul &&
-                          value->args[0]->kind == ExprKind::access &&
-                          value->args[1]->kind == ExprKind::access;
-  if (acc.combine != loop::Combine::sum || !is_product) return std::nullopt;
-  if (!loop::is_float(acc.type.scalar)) return std::nullopt;
-  return std::pair(value->args[0], value->args[1]);
-}
-
-/// How far apart an operand's steps are, taken in the order of `axes`; nothing where they are not
-/// equally far apart.
-std::optional<int64_t> pitch(const Expr& flat, const std::vector<Axis>& axes) {
-  if (axes.empty()) return std::nullopt;
-  const std::optional<int64_t> step = coefficient(flat, axes.back().name);
-  int64_t run = 1;
-  for (size_t i = axes.size(); i-- > 0 && step; run *= *static_extent(axes[i])) {
-    if (coefficient(flat, axes[i].name) != *step * run) return std::nullopt;
-  }
-  return step;
-}
-
-/// The reduction axes in the order in which they run through the factor without a gap; empty
-/// where there is none, or the factor depends on anything else.
-std::vector<Axis> in_order(const Definition& definition, const Expr& flat) {
-  for (const Axis& axis : definition.axes) {
-    if (mentions(flat, axis.name)) return {};
-  }
-  std::vector<Axis> axes = definition.reduce_axes;
-  for (const Axis& axis : axes) {
-    if (!static_extent(axis) || !coefficient(flat, axis.name)) return {};
-  }
-  std::stable_sort(axes.begin(), axes.end(), [&](const Axis& a, const Axis& b) {
-    return *coefficient(flat, a.name) > *coefficient(flat, b.name);
-  });
-  return pitch(flat, axes) == 1 ? axes : std::vector<Axis>();
-}
-
-/// The order of a packed operand's steps becomes that of `axes`, if it holds just these.
-bool reorder(Packing& packing, const std::vector<Axis>& axes) {
-  if (packing.at_run_time || packing.reduce.size() != axes.size()) return false;
+/// The order of a packed operand's steps becomes that of the loops, if it holds just these.
+bool reorder(Packing& packing, const Definition& definition,
+             const std::vector<std::string>& order) {
+  if (packing.reduce == order) return true;
+  if (packing.at_run_time || packing.reduce.size() != order.size()) return false;
   if (std::count(packing.reversed.begin(), packing.reversed.end(), true) > 0) return false;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    packing.reduce[i] = axes[i].name;
-    packing.reduce_extents[i] = *static_extent(axes[i]);
+  for (size_t i = 0; i < order.size(); ++i) {
+    packing.reduce[i] = order[i];
+    for (const Axis& axis : definition.reduce_axes) {
+      if (axis.name == order[i]) packing.reduce_extents[i] = *static_extent(axis);
+    }
   }
   return true;
 }
 
-/// Whether leaving out every other step gains more than its list costs, in cycles per step. Without
-/// vectors a product is a load, a multiplication and an addition; with them, weights are waited
-/// for.
-bool pays(const Definition& definition, const NestSchedule& schedule, int64_t steps,
-          int64_t program_bytes, const TargetInfo& target) {
-  // Times the second cache: what a third one holds for sure. From memory, rows come no faster when
-  // every other one is left out.
-  constexpr int64_t kHeld = 16;
-  if (target.l2_bytes > 0 && program_bytes > kHeld * target.l2_bytes) return false;
-  double results = 1, blocks = 0;
-  for (const Axis& axis : definition.axes) {
-    results *= static_cast<double>(static_extent(axis).value_or(0));
+/// Whether the operand's steps are equally far apart along the axes.
+bool is_even(const Expr& flat, const Definition& definition, const std::vector<std::string>& axes) {
+  const std::optional<int64_t> step = coefficient(flat, axes.back());
+  int64_t run = 1;
+  for (size_t i = axes.size(); i-- > 0 && step;) {
+    if (coefficient(flat, axes[i]) != *step * run) return false;
+    for (const Axis& axis : definition.reduce_axes) {
+      if (axis.name == axes[i]) run *= *static_extent(axis);
+    }
   }
-  for (const VectorSegment& segment : schedule.vector_segments) {
-    blocks += static_cast<double>(segment.count);
-  }
-  const Scalar scalar = definition.accumulators[0].type.scalar;
-  if (target.vector_bits == 0) {
-    const bool soft = scalar == Scalar::f64 ? !target.has_f64 : !target.has_f32;
-    const double product = soft ? 60 : 3, listing = soft ? 30 : 9;
-    constexpr double kEntry = 6;
-    return results * product / 2 > listing + blocks * kEntry / 2;
-  }
-  // Bytes that arrive in a cycle, from the first cache and from behind it.
-  const double near = 64, far = target.vector_bits > 256 && !target.halves_vectors ? 48 : 32;
-  constexpr double kListing = 3, kEntry = 2, kMispredicted = 16;
-  const double each = static_cast<double>(byte_size(loop::element_of(scalar)));
-  const double arriving = results * each / (program_bytes > target.l1_bytes ? far : near);
-  const double listing = kListing + kMispredicted * blocks / static_cast<double>(steps);
-  return arriving / 2 > listing + blocks * kEntry / 2;
+  return step.has_value();
 }
 
-Scalar smallest_holding(int64_t count) {
-  if (count <= std::numeric_limits<uint8_t>::max()) return Scalar::u8;
-  return count <= std::numeric_limits<uint16_t>::max() ? Scalar::u16 : Scalar::i32;
+/// Registers that a result's steps take in turn, so that none waits for its own last addition.
+int64_t chains_for(int64_t registers, const TargetInfo& target) {
+  const int64_t units = target.halves_vectors ? target.fma_units / 2 : target.fma_units;
+  int64_t chains = 1;
+  while (chains * registers < target.fma_latency * units &&
+         4 * chains * registers <= target.vector_registers) {
+    chains *= 2;
+  }
+  return chains;
 }
+
+/// One way to leave out zeros, and what it takes.
+class Candidate {
+ public:
+  Candidate(const Definition& definition, const loop::Kernel& kernel,
+            const SkippingContext& context)
+      : kernel_(kernel), context_(context), target_(context.target) {
+    result_.definition = definition;
+  }
+
+  /// False where sums of so many vectors cannot skip.
+  bool form(const NonzeroRows& rows, const TileLimits& limits) {
+    rows_ = rows;
+    result_.schedule = context_.choose(result_.definition, limits);
+    if (!adapt()) return false;
+    const bool in_blocks = target_.vector_bits > 0 && costs().results() > 1 &&
+                           costs().weight_bytes(costs().steps()) > target_.l1_bytes;
+    if (in_blocks && !cut()) return false;
+    gather_rows(in_blocks);
+    return (!in_blocks || order_blocks()) && find_span();
+  }
+
+  double cycles() const { return costs().skipping(); }
+  double taking_all(double cycles) const { return costs().taking_all(cycles); }
+
+  SkippingNest finish() {
+    StepMask& mask = result_.schedule.taken;
+    mask = {.axes = rows_.axes,
+            .factor = rows_.factor,
+            .element = kernel_.find(rows_.factor)->element,
+            .count = rows_.count,
+            .word = mask_word(rows_.count, target_),
+            .lanes = static_cast<int32_t>(target_.vector_lanes(costs().element_bytes())),
+            .depth = depth_,
+            .first = first_,
+            .row = loop::simplify(rows_.row - first_),
+            .span = span_};
+    if (rows_.is_guarded) mask.rows = rows_.rows;
+    const auto packing = result_.schedule.packed.find(rows_.weight);
+    // The second cache is near enough without.
+    const bool is_far = context_.program_bytes > target_.l2_bytes;
+    if (is_far && result_.schedule.local_totals > 0 && packing != result_.schedule.packed.end()) {
+      mask.fetched = rows_.weight;
+      mask.sharing = group_;
+    }
+    return std::move(result_);
+  }
+
+ private:
+  SkippingCosts costs() const {
+    return {target_, context_.program_bytes, rows_, result_.definition, result_.schedule, group_};
+  }
+
+  bool adapt() {
+    NestSchedule& schedule = result_.schedule;
+    // From memory, rows come no faster when every other one is left out.
+    const bool from_memory =
+        target_.l2_bytes > 0 && context_.program_bytes > SkippingCosts::held(target_);
+    // Tiles of rows load a weight once, others multiply straight from memory.
+    const bool loads_apart = target_.vector_bits == 0 || target_.loads_apart();
+    if (costs().results() == 1 ? from_memory : loads_apart) return false;
+    if (schedule.vector_axis.empty() || !schedule.lane_axis.empty() ||
+        !schedule.block_axes.empty() || !schedule.tile_axis.empty() || schedule.jam > 1 ||
+        mentions(rows_.row, schedule.vector_axis) || schedule.packed.count(rows_.factor)) {
+      return false;
+    }
+    for (const Axis& axis : result_.definition.axes) {
+      if (!static_extent(axis)) return false;
+    }
+    const auto packing = schedule.packed.find(rows_.weight);
+    const bool fits = packing == schedule.packed.end()
+                          ? is_even(rows_.flat_weight, result_.definition, rows_.axes)
+                          : reorder(packing->second, result_.definition, rows_.order);
+    if (!fits) return false;
+    schedule.reduce_order = rows_.order;
+    schedule.unrolled.clear();
+    schedule.reduce_unroll = 1;
+    schedule.chains = chains_for(schedule.vector_segments.front().vectors, target_);
+    return true;
+  }
+
+  /// Blocks whose weights the first cache holds, each for many results before the next one.
+  bool cut() {
+    constexpr int64_t kFewestSteps = 24;
+    int64_t size = rows_.count;
+    while (size > 0 &&
+           (rows_.count % size != 0 || 4 * costs().weight_bytes(size) > 3 * target_.l1_bytes)) {
+      --size;
+    }
+    if (size < std::min(kFewestSteps, rows_.count)) return false;
+    if (size < rows_.count) {
+      if (rows_.axes.size() > 1) return false;
+      const std::string axis = rows_.axes[0], block = fresh_axis(result_.definition, axis);
+      result_.definition = cut_axis(result_.definition, axis, size, block);
+      const std::optional<NonzeroRows> rows =
+          find_nonzero_rows(result_.definition, kernel_, context_.is_rectified, block);
+      if (!rows) return false;
+      rows_ = *rows;
+      result_.schedule = context_.choose(result_.definition, limits_of());
+      if (!adapt()) return false;
+    }
+    return true;
+  }
+
+  TileLimits limits_of() const { return {1, result_.schedule.vector_segments.front().vectors}; }
+
+  /// The innermost loops over results, `group_` of them, that share what they find of the factor
+  /// and, in blocks, the weights. What stands outside can be shared out among threads.
+  void gather_rows(bool in_blocks) {
+    NestSchedule& schedule = result_.schedule;
+    constexpr int64_t kMostMarked = 32;
+    const int64_t most = in_blocks ? target_.l1_bytes / costs().weight_bytes(1) : kMostMarked;
+    int64_t blocks = 0;
+    for (const VectorSegment& segment : schedule.vector_segments) blocks += segment.count;
+    const bool is_shared_out = target_.parallel_grain > 0 && (blocks == 1 || !in_blocks);
+    depth_ = target_.vector_bits > 0 ? schedule.order.size() : 0;
+    for (size_t at = schedule.order.size(); target_.vector_bits > 0 && at-- > 0;) {
+      const std::string name = schedule.order[at];
+      if (name == schedule.vector_axis) {
+        // Results whose weights come one vector after another.
+        if (in_blocks || group_ > 1 || costs().results() == 1) return;
+        depth_ = at;
+        continue;
+      }
+      const int64_t extent = extent_of(name);
+      const bool is_all = is_shared_out && group_ * extent == costs().results();
+      if (extent > 1 && (is_all || group_ * extent > most)) {
+        const int64_t size = part_of(extent, std::min(most / group_, extent / 2));
+        if (size == 1 || mentions(rows_.flat_weight, name)) return;
+        cut_results(name, size, at);
+        group_ *= size;
+        depth_ = at + 1;
+        return;
+      }
+      group_ *= extent;
+      depth_ = at;
+    }
+  }
+
+  int64_t extent_of(const std::string& name) const {
+    for (const Axis& axis : result_.definition.axes) {
+      if (axis.name == name) return *static_extent(axis);
+    }
+    return 1;
+  }
+
+  /// The largest divisor that is not beyond `most`.
+  static int64_t part_of(int64_t extent, int64_t most) {
+    int64_t size = std::max<int64_t>(most, 1);
+    while (extent % size != 0) --size;
+    return size;
+  }
+
+  /// Results along axis `name`, which stands at `at` of the order, in parts of `size`.
+  void cut_results(const std::string& name, int64_t size, size_t at) {
+    Definition& definition = result_.definition;
+    const std::string part = fresh_axis(definition, name);
+    const std::map<std::string, Expr> whole = {
+        {name, loop::var(part) * Expr(size) + loop::var(name)}};
+    for (size_t i = 0; i < definition.axes.size(); ++i) {
+      if (definition.axes[i].name != name) continue;
+      const int64_t parts = *static_extent(definition.axes[i]) / size;
+      definition.axes[i].extent = Expr(size);
+      definition.axes.insert(definition.axes.begin() + static_cast<std::ptrdiff_t>(i),
+                             Axis{part, Expr(parts)});
+      break;
+    }
+    for (loop::Accumulator& acc : definition.accumulators) {
+      acc.value = loop::substitute(acc.value, whole);
+    }
+    for (loop::DefinitionOutput& output : definition.outputs) {
+      output.value = loop::substitute(output.value, whole);
+      for (Expr& index : output.indices) index = loop::substitute(index, whole);
+    }
+    std::vector<std::string>& order = result_.schedule.order;
+    order.insert(order.begin() + static_cast<std::ptrdiff_t>(at), part);
+    rows_.row = loop::substitute(rows_.row, whole);
+    if (result_.schedule.addend) {
+      result_.schedule.addend = loop::substitute(result_.schedule.addend, whole);
+    }
+  }
+
+  /// Blocks stand right outside of the results that share their weights.
+  bool order_blocks() {
+    NestSchedule& schedule = result_.schedule;
+    constexpr int64_t kFewestRows = 4;
+    if (group_ < kFewestRows) return false;
+    for (const std::string& axis : rows_.order) {
+      const bool inside = std::count(rows_.axes.begin(), rows_.axes.end(), axis) > 0;
+      if (!inside) schedule.block_axes.push_back(axis);
+    }
+    schedule.blocks = costs().steps() / rows_.count;
+    schedule.order.insert(schedule.order.begin() + static_cast<std::ptrdiff_t>(depth_),
+                          schedule.block_axes.begin(), schedule.block_axes.end());
+    for (const VectorSegment& segment : schedule.vector_segments) {
+      schedule.local_totals = std::max(schedule.local_totals, group_ * segment.width());
+    }
+    return true;
+  }
+
+  /// The rows of the factor that are read inside: from one on that depends on loops outside.
+  bool find_span() {
+    constexpr int64_t kMostBytes = int64_t{32} << 10;
+    Expr first = rows_.row;
+    span_ = 1;
+    const auto add = [&](const Axis& axis) {
+      const std::optional<int64_t> step = coefficient(rows_.row, axis.name);
+      if (!step || *step < 0) return false;
+      span_ += *step * (*static_extent(axis) - 1);
+      first = loop::substitute(first, {{axis.name, Expr(0)}});
+      return true;
+    };
+    const std::vector<std::string>& order = result_.schedule.order;
+    for (const Axis& axis : result_.definition.axes) {
+      const auto at = std::find(order.begin(), order.end(), axis.name) - order.begin();
+      if (at >= static_cast<std::ptrdiff_t>(depth_) && !add(axis)) return false;
+    }
+    for (const Axis& axis : result_.definition.reduce_axes) {
+      const bool along = std::count(rows_.axes.begin(), rows_.axes.end(), axis.name) > 0;
+      if (!along && !add(axis)) return false;
+    }
+    first_ = loop::simplify(first);
+    return span_ * ((rows_.count + 7) / 8) <= kMostBytes;
+  }
+
+  const loop::Kernel& kernel_;
+  const SkippingContext& context_;
+  const TargetInfo& target_;
+  NonzeroRows rows_;
+  SkippingNest result_;
+  int64_t group_ = 1;  // results beside one another that share a block's weights and bits
+  size_t depth_ = 0;   // of their loops
+  Expr first_;         // of the rows that they read, and how many
+  int64_t span_ = 1;
+};
 
 }  // namespace
 
-std::optional<NonzeroSteps> choose_nonzero_steps(
-    const Definition& definition, const loop::Kernel& kernel, int64_t program_bytes,
-    const TargetInfo& target, const std::function<bool(const std::string&)>& is_rectified,
-    const std::function<bool(const std::string&)>& is_weight, NestSchedule& schedule) {
-  auto factors = factors_of(definition);
-  if (!factors || schedule.vector_axis.empty() || !schedule.lane_axis.empty() ||
-      !schedule.block_axes.empty() || !schedule.tile_axis.empty() || schedule.jam > 1) {
-    return std::nullopt;
+std::optional<SkippingNest> choose_nonzero_steps(const Definition& definition,
+                                                 const loop::Kernel& kernel,
+                                                 const SkippingContext& context) {
+  const std::optional<NonzeroRows> rows =
+      find_nonzero_rows(definition, kernel, context.is_rectified);
+  if (!rows || !context.is_weight(rows->weight)) return std::nullopt;
+  std::optional<Candidate> best;
+  double cycles = 0;
+  for (const int64_t vectors : {16, 6, 4, 2}) {
+    Candidate candidate(definition, kernel, context);
+    if (!candidate.form(*rows, {1, vectors})) continue;
+    if (best && candidate.cycles() >= cycles) continue;
+    cycles = candidate.cycles();
+    best.emplace(std::move(candidate));
   }
-  if (!is_rectified(factors->first->name)) std::swap(factors->first, factors->second);
-  const auto& [factor, weight] = *factors;
-  if (!is_rectified(factor->name)) return std::nullopt;
-  const auto flat_of = [&](const Expr& access) {
-    return loop::flat_index(kernel.find(access->name)->shape, access->args);
-  };
-  const Expr flat = flat_of(factor);
-  const std::vector<Axis> axes = in_order(definition, flat);
-  if (axes.empty()) return std::nullopt;
-  std::map<std::string, Packing> packed = schedule.packed;
-  const auto packing = packed.find(weight->name);
-  const bool fits = packing == packed.end() ? pitch(flat_of(weight), axes).has_value()
-                                            : reorder(packing->second, axes);
-  if (!fits || packed.count(factor->name)) return std::nullopt;
-  NonzeroSteps steps{.factor = factor->name, .first = flat, .count = 1};
-  for (const Axis& axis : axes) {
-    steps.first = loop::substitute(steps.first, {{axis.name, Expr(0)}});
-    steps.count *= *static_extent(axis);
-  }
-  if (steps.count > std::numeric_limits<int32_t>::max() ||
-      !pays(definition, schedule, steps.count, program_bytes, target) || !is_weight(weight->name)) {
-    return std::nullopt;
-  }
-  steps.entry = smallest_holding(steps.count);
-  schedule.packed = std::move(packed);
-  schedule.reduce_order.clear();
-  for (const Axis& axis : axes) schedule.reduce_order.push_back(axis.name);
-  schedule.unrolled.clear();
-  schedule.reduce_unroll = schedule.chains = 1;
-  return steps;
-}
-
-Stmt list_nonzero(const NonzeroSteps& steps, Scalar factor, const std::string& list) {
-  const loop::Type index{}, entry{steps.entry, 1}, type{factor, 1};
-  const Expr step = loop::var("step");
-  const Expr listed = loop::load(index, "listed", Expr(0));
-  const Expr is_zero =
-      loop::binary(loop::Op::eq, loop::load(type, steps.factor, steps.first + step),
-                   loop::float_constant(type, 0));
-  return loop::block(
-      {loop::alloc("listed", index, Expr(1), loop::Memory::registers),
-       loop::store("listed", Expr(0), Expr(0)),
-       loop::for_loop("step", Expr(0), Expr(steps.count),
-                      loop::block({loop::store(list, listed + Expr(1), loop::cast(entry, step)),
-                                   loop::store("listed", Expr(0),
-                                               listed + loop::select(is_zero, Expr(0), Expr(1)))})),
-       loop::store(list, Expr(0), loop::cast(entry, listed))});
-}
-
-/// The steps that a list names, in the place of all loops of the reduction. As the axes run through
-/// what is read without a gap, the last of them alone can count.
-Stmt Expansion::listed_steps(const Bindings& bindings) {
-  const auto entry = [&](const Expr& at) {
-    const loop::Type stored{kernel_.find(schedule_.listed)->element, 1};
-    return loop::cast({}, loop::load(stored, schedule_.listed, at));
-  };
-  const std::string count = fresh("count"), variable = fresh("entry"), step = fresh("step");
-  Bindings reduce;
-  for (const Axis& axis : reduce_axes_) reduce[axis.name] = Expr(0);
-  reduce[reduce_axes_.back().name] = loop::var(step);
-  const Stmt body = loop::block(
-      {loop::let(step, entry(loop::var(variable) + Expr(1))), updates(bindings, reduce)});
-  return loop::block({loop::let(count, entry(Expr(0))),
-                      loop::for_loop(variable, Expr(0), loop::var(count), body)});
+  constexpr double kGain = 1.05;
+  if (!best || kGain * cycles > best->taking_all(context.cycles())) return std::nullopt;
+  return best->finish();
 }
 
 }  // namespace backcast

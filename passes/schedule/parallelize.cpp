@@ -48,40 +48,30 @@ int64_t work_of(const Expr& expr) {
   return work;
 }
 
+int64_t trips_of(const Expr& extent) {
+  int64_t trips = 0;
+  return loop::as_constant(extent, trips) ? trips : kUnknownTrips;
+}
+
+/// Half of a word's bits, where they are taken one by one (nonzero_steps.h).
+int64_t trips_while(const Expr& condition) {
+  if (condition->kind != ExprKind::binary || condition->op != loop::Op::ne) return kUnknownTrips;
+  const loop::Scalar word = condition->args[0].type().scalar;
+  return word == loop::Scalar::u64 ? 32 : word == loop::Scalar::u32 ? 16 : kUnknownTrips;
+}
+
 /// Operations on elements, lane by lane.
-class Work {
- public:
-  explicit Work(const Kernel& kernel) : kernel_(kernel) {}
-
-  int64_t of(const Stmt& stmt) {
-    if (!stmt) return 0;
-    if (stmt->kind == StmtKind::let) lets_[stmt->name] = stmt->exprs[0];
-    int64_t work = stmt->kind == StmtKind::store ? stmt->exprs[1].type().lanes : 0;
-    for (const Expr& e : stmt->exprs) work += work_of(e);
-    int64_t inside = 0;
-    for (const Stmt& part : stmt->body) inside += of(part);
-    const int64_t trips = stmt->kind == StmtKind::for_loop ? trips_of(stmt->exprs[1]) : 1;
-    return work + std::max<int64_t>(trips, 0) * inside;
-  }
-
- private:
-  int64_t trips_of(Expr extent) const {
-    int64_t trips = 0;
-    if (loop::as_constant(extent, trips)) return trips;
-    const auto known = lets_.find(extent->name);
-    if (extent->kind == ExprKind::var && known != lets_.end()) extent = known->second;
-    if (extent->kind == ExprKind::cast) extent = extent->args[0];
-    if (extent->kind != ExprKind::load) return kUnknownTrips;
-    // The length of a list, which names half of what it has room for (nonzero_steps.h).
-    const loop::BufferParam* list = kernel_.find(extent->name);
-    return list && list->shape.size() == 1 && list->shape[0].is_constant()
-               ? list->shape[0].constant() / 2
-               : kUnknownTrips;
-  }
-
-  const Kernel& kernel_;
-  std::map<std::string, Expr> lets_;
-};
+int64_t work_of(const Stmt& stmt) {
+  if (!stmt) return 0;
+  int64_t work = stmt->kind == StmtKind::store ? stmt->exprs[1].type().lanes : 0;
+  for (const Expr& e : stmt->exprs) work += work_of(e);
+  int64_t inside = 0;
+  for (const Stmt& part : stmt->body) inside += work_of(part);
+  const int64_t trips = stmt->kind == StmtKind::for_loop     ? trips_of(stmt->exprs[1])
+                        : stmt->kind == StmtKind::while_loop ? trips_while(stmt->exprs[0])
+                                                             : 1;
+  return work + std::max<int64_t>(trips, 0) * inside;
+}
 
 /// A loop whose iterations can be counted before it runs.
 bool is_counted(const Stmt& stmt) {
@@ -183,7 +173,7 @@ class Parallelizing {
 
  private:
   void cut(Kernel& kernel, const std::vector<Step*>& calls) {
-    const int64_t work = Work(kernel).of(kernel.body);
+    const int64_t work = work_of(kernel.body);
     if (work < 2 * target_.parallel_grain) return;
     std::vector<Stmt> loops = outer_loops(kernel);
     if (loops.empty() || !are_independent(kernel, loops)) return;

@@ -73,6 +73,8 @@ const Axis* longest_axis(const Definition& definition, const NestSchedule& sched
   return longest;
 }
 
+}  // namespace
+
 Definition cut_axis(const Definition& definition, const std::string& axis, int64_t size,
                     const std::string& block) {
   Definition cut = definition;
@@ -98,8 +100,6 @@ std::string fresh_axis(const Definition& definition, const std::string& base) {
   while (taken.count(name)) name += "_";
   return name;
 }
-
-}  // namespace
 
 std::optional<ReductionBlocks> cut_reduction(const Definition& definition,
                                              const NestSchedule& schedule,

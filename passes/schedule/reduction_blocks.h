@@ -11,6 +11,13 @@
 
 namespace backcast {
 
+/// The definition with reduction axis `axis` in blocks of `size` steps, which divides it: axis
+/// `block`, now the first one, counts them.
+loop::Definition cut_axis(const loop::Definition& definition, const std::string& axis, int64_t size,
+                          const std::string& block);
+/// A name after `base` that no axis has.
+std::string fresh_axis(const loop::Definition& definition, const std::string& base);
+
 struct ReductionBlocks {
   loop::Definition definition;  // with the new axis as its first reduction axis
   std::string axis;             // the blocks' number

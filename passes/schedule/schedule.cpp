@@ -219,8 +219,8 @@ class Scheduling {
     return chosen.vector_axis;
   }
 
-  /// Steps whose factor is zero are left out, where that pays.
-  bool list_steps(const Definition& definition, NestSchedule& chosen, Kernel& kernel, Step& step) {
+  /// The nest that leaves out steps whose factor is zero; null where that does not pay.
+  Stmt skip_zeros(const Definition& definition, Kernel& kernel, Step& step) {
     const auto is_rectified = [&](const std::string& param) {
       return rectified_.count(result_.owner(loop::buffer_of(kernel, step, param))) > 0;
     };
@@ -235,15 +235,20 @@ class Scheduling {
       }
       return true;
     };
-    const auto steps = choose_nonzero_steps(definition, kernel, constant_bytes_, target_,
-                                            is_rectified, is_weight, chosen);
-    if (!steps) return false;
+    const auto is_constant = [&](const std::string& param) {
+      return loop::passes_constant(result_, kernel, step, param);
+    };
+    const auto choose = [&](const Definition& d, const TileLimits& limits) {
+      return choose_schedule(d, kernel, target_, is_constant, true, limits);
+    };
+    const auto cycles = [&] {
+      return schedule_cycles(definition, kernel, target_, is_constant, true);
+    };
+    const std::optional<SkippingNest> nest = choose_nonzero_steps(
+        definition, kernel, {target_, constant_bytes_, is_rectified, is_weight, choose, cycles});
+    if (!nest) return {};
     if (!kernel.locs.empty()) skipping_.push_back(kernel.locs.front());
-    chosen.listed = SideBuffers::fresh_parameter(kernel, steps->factor);
-    const Stmt list = list_nonzero(*steps, kernel.find(steps->factor)->element, chosen.listed);
-    compute_before(list, {*kernel.find(steps->factor)},
-                   written(chosen.listed, steps->entry, {Dim(steps->count + 1)}), 0, kernel, step);
-    return true;
+    return expand_nest(nest->definition, nest->schedule, kernel, step, true);
   }
 
   /// Results that vectors would scatter are summed into a buffer first. Returns what is left.
@@ -303,9 +308,7 @@ class Scheduling {
   Stmt expand_one(const Definition& definition, Kernel& kernel, Step& step, bool alone) {
     NestSchedule chosen = choose(definition, kernel, step);
     if (alone) {
-      if (list_steps(definition, chosen, kernel, step)) {
-        return expand_nest(definition, chosen, kernel, step, alone);
-      }
+      if (Stmt nest = skip_zeros(definition, kernel, step)) return nest;
       if (const auto cut = cut_reduction(definition, chosen, target_)) {
         const std::string totals = SideBuffers::fresh_parameter(kernel, "sum");
         NestSchedule in_blocks = choose(cut->definition, kernel, step);
@@ -331,7 +334,7 @@ class Scheduling {
 
   Stmt expand_nest(const Definition& definition, NestSchedule chosen, Kernel& kernel, Step& step,
                    bool alone) {
-    if (chosen.listed.empty()) {
+    if (chosen.taken.axes.empty()) {
       chosen.fetched = constant_to_fetch(definition, chosen, constant_bytes_, target_);
       chosen.fetches = choose_fetches(definition, kernel, chosen, target_);
     }

@@ -54,7 +54,7 @@ struct Layer {
   int64_t steps, results;
 };
 
-// Lists of bytes and of more, blocks of every width, sums of one step.
+// Words of every width, blocks of every width, sums of one step.
 const Layer kLayers[] = {{128, 128}, {67, 260},  {1, 200}, {255, 97},
                          {256, 131}, {300, 160}, {9, 640}};
 
@@ -160,17 +160,12 @@ func @main(%w: f32[40,32], %x: f32[1,32]) -> (f32[1,40], f32[40,32]) results("y"
   }
 }
 
-/// The list takes memory that --ram may not have.
-TEST(NonzeroStepsOf, WhatFits) {
+/// The bits take room on the stack only.
+TEST(NonzeroStepsOf, NoMemoryInTheArena) {
   const Module module = module_of(1, 64, 64, kRelu, constants(64 * 64));
-  PipelineOptions options;
-  const int64_t with = run_pipeline(module, *find_target("cortex-m4"), options).program.arena_bytes;
-  options.passes.ram = with - 1;
-  const PipelineResult small = run_pipeline(module, *find_target("cortex-m4"), options);
-  EXPECT_LT(small.program.arena_bytes, with);
-  EXPECT_EQ(small.notes.skipping.size(), 0);
-  options.passes.ram = with;
-  EXPECT_EQ(run_pipeline(module, *find_target("cortex-m4"), options).notes.skipping.size(), 1);
+  const PipelineResult skipping = compile(module, "cortex-m4");
+  EXPECT_EQ(skipping.notes.skipping.size(), 1);
+  EXPECT_EQ(skipping.program.arena_bytes, compile(module, "cortex-m4", false).program.arena_bytes);
 }
 
 /// Half of the steps are expected to be taken when work is weighed against a thread's.
@@ -196,6 +191,9 @@ TEST(NonzeroStepsOf, WhatIsZeroOnOneSideOfABound) {
   EXPECT_EQ(count(zero + bounds + "  %r = clamp %z, %x, %u"), 1);
   EXPECT_EQ(count(zero + "  %p = compare %x, %z {direction=gt}\n  %r = select %p, %x, %z"), 1);
   EXPECT_EQ(count("  %p = relu %x\n  %q = sigmoid %x\n  %r = mul %p, %q"), 1);
+  // A hard swish is seldom zero.
+  EXPECT_EQ(count(zero + bounds + "  %o = add %x, %u\n  %p = clamp %z, %o, %u\n  %r = mul %x, %p"),
+            0);
   EXPECT_EQ(count("  %r = sigmoid %x"), 0);
   EXPECT_EQ(count("  %r = abs %x"), 0);
   EXPECT_EQ(count(bounds + "  %r = clamp %n, %x, %u"), 0);

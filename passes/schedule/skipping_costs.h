@@ -1,0 +1,55 @@
+// What a sum takes that leaves out factors of zero, beside one that takes every step.
+#pragma once
+
+#include "ir/target/target_info.h"
+#include "passes/schedule/nest.h"
+#include "passes/schedule/nonzero_rows.h"
+
+namespace backcast {
+
+/// The largest type of words that is no wider than an address, or the smallest one for all bits.
+loop::Scalar mask_word(int64_t bits, const TargetInfo& target);
+
+class SkippingCosts {
+ public:
+  /// `program_bytes`: of all constants of the program, which displace one another from caches;
+  /// `sharing`: results beside one another that share a block's weights. What is passed by
+  /// reference must outlive it.
+  SkippingCosts(const TargetInfo& target, int64_t program_bytes, const NonzeroRows& rows,
+                const loop::Definition& definition, const NestSchedule& schedule, int64_t sharing)
+      : target_(target),
+        program_bytes_(program_bytes),
+        rows_(rows),
+        definition_(definition),
+        schedule_(schedule),
+        sharing_(sharing) {}
+
+  /// Cycles when half of the steps are taken.
+  double skipping() const;
+  /// Cycles when all are, under a schedule that takes `cycles` by its arithmetic.
+  double taking_all(double cycles) const;
+
+  int64_t steps() const;
+  /// Sums beside those along the vectors.
+  int64_t results() const;
+  int element_bytes() const;
+  /// Bytes of the weights that the widest vectors read in so many steps.
+  int64_t weight_bytes(int64_t steps) const;
+  /// Beyond so many bytes, constants come from memory: what a third cache holds for sure.
+  static int64_t held(const TargetInfo& target) { return 16 * target.l2_bytes; }
+
+ private:
+  double units() const;
+  double arriving(const VectorSegment& segment, int64_t sharing) const;
+  double fetching() const;
+  double scalar_cycles(double part, double each, double mark) const;
+
+  const TargetInfo& target_;
+  int64_t program_bytes_;
+  const NonzeroRows& rows_;
+  const loop::Definition& definition_;
+  const NestSchedule& schedule_;
+  int64_t sharing_;
+};
+
+}  // namespace backcast

@@ -1,0 +1,178 @@
+// Convolutions and products of many rows behind rectifiers that leave out factors of zero: the
+// evaluator's results whatever the factors, row by row and in blocks, and both emitters' the same.
+// Small caches make blocks of small shapes.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+
+#include "ir/graph/text.h"
+#include "ir/loop/interpreter.h"
+#include "ir/loop/text.h"
+#include "tests/passes/random_convolution.h"
+
+namespace backcast {
+namespace {
+
+/// How a first cache of 8 kB makes AVX2's code leave out zeros.
+enum class Form { none, rows, blocks };
+
+struct Conv {
+  int64_t batch, rows, columns, channels, features, kernel, stride;
+  Form form;
+  std::string name() const {
+    return fmt::format("n{}_{}x{}_c{}_f{}_k{}_s{}", batch, rows, columns, channels, features,
+                       kernel, stride);
+  }
+};
+
+// Words whole and in part, one and several; primes; borders; rows and blocks that do not divide.
+const Conv kConvs[] = {
+    {1, 5, 5, 64, 64, 1, 1, Form::rows},    {1, 7, 7, 96, 64, 1, 1, Form::blocks},
+    {2, 3, 5, 67, 96, 1, 1, Form::none},    {1, 11, 13, 32, 128, 1, 1, Form::rows},
+    {1, 8, 8, 64, 64, 3, 1, Form::blocks},  {1, 9, 7, 48, 64, 3, 2, Form::blocks},
+    {2, 6, 6, 33, 64, 3, 1, Form::blocks},  {1, 5, 17, 24, 80, 3, 1, Form::none},
+    {1, 6, 5, 128, 67, 1, 1, Form::blocks}, {1, 4, 4, 8, 64, 5, 1, Form::none},
+    {1, 2, 2, 64, 64, 3, 1, Form::blocks},
+};
+
+/// conv(relu(x), w) + r, channels last.
+Module module_of(const Conv& c, const std::string& type) {
+  const int64_t pad = c.kernel / 2;
+  const auto extent = [&](int64_t in) { return (in + 2 * pad - c.kernel) / c.stride + 1; };
+  const std::string out =
+      fmt::format("{}[{},{},{},{}]", type, c.batch, extent(c.rows), extent(c.columns), c.features);
+  std::mt19937 random(7);
+  return parse_module(fmt::format(
+      R"(
+entry "run" @main
+func @main(%x: {0}[{1},{2},{3},{4}], %r: {5}) -> {5} {{
+  %z = relu %x
+  %w = constant {{value={0}[{6},{4},{7},{7}] [{8}]}}
+  %c = conv %z, %w {{input_feature=3, input_spatial=[1,2], kernel_spatial=[2,3], output_feature=3, output_spatial=[1,2], strides=[{9},{9}], pad_low=[{10},{10}], pad_high=[{10},{10}], input_dilation=[1,1], kernel_dilation=[1,1]}}
+  %y = add %c, %r
+  return %y
+}})",
+      type, c.batch, c.rows, c.columns, c.channels, out, c.features, c.kernel,
+      random_numbers(c.features * c.channels * c.kernel * c.kernel, random), c.stride, pad));
+}
+
+TargetInfo small_caches(TargetInfo target) {
+  target.l1_bytes = 8 << 10;
+  return target;
+}
+
+PipelineResult compile(const Module& module, const TargetInfo& target) {
+  PipelineOptions options;
+  options.round_trip = true;
+  return run_pipeline(module, target, options);
+}
+
+enum class Factors { mixed, none, all, special };
+
+std::vector<Literal> inputs_of(const Module& module, Factors kind) {
+  std::vector<Literal> inputs = random_inputs(module);
+  const Literal& x = inputs[0];
+  std::vector<double> values(static_cast<size_t>(x.element_count()));
+  for (int64_t i = 0; i < x.element_count(); ++i) {
+    double& value = values[static_cast<size_t>(i)];
+    value = x.as_double(i);
+    if (kind == Factors::none) value = -std::fabs(value);
+    if (kind == Factors::all) value = std::fabs(value) + 0.01;
+  }
+  if (kind == Factors::special) {
+    values.front() = -0.0;
+    values.back() = std::numeric_limits<double>::infinity();
+  }
+  inputs[0] = Literal::from_doubles(x.element(), x.shape(), values);
+  return inputs;
+}
+
+/// Equal where not finite, near where finite.
+void expect_like(const Literal& found, const Literal& expected, double tolerance) {
+  ASSERT_EQ(found.shape(), expected.shape());
+  for (int64_t i = 0; i < expected.element_count(); ++i) {
+    const double wanted = expected.as_double(i), value = found.as_double(i);
+    ASSERT_EQ(std::isnan(value), std::isnan(wanted)) << i;
+    if (std::isnan(wanted)) continue;
+    if (std::isinf(wanted)) {
+      ASSERT_EQ(value, wanted) << i;
+    } else {
+      ASSERT_NEAR(value, wanted, tolerance * std::max(1.0, std::fabs(wanted))) << i;
+    }
+  }
+}
+
+class NonzeroRows : public testing::TestWithParam<Conv> {};
+
+TEST_P(NonzeroRows, LikeTheEvaluator) {
+  for (const ElementType type : {ElementType::f32, ElementType::f64}) {
+    const bool wide = type == ElementType::f64;
+    const Module module = module_of(GetParam(), wide ? "f64" : "f32");
+    for (const char* name : {"x86-64-v3", "x86-64-v4"}) {
+      for (const bool small : {false, true}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", name, wide ? "f64" : "f32", small));
+        const TargetInfo& target = *find_target(name);
+        const PipelineResult compiled = compile(module, small ? small_caches(target) : target);
+        for (const Factors kind : {Factors::mixed, Factors::none, Factors::all, Factors::special}) {
+          const std::vector<Literal> inputs = inputs_of(module, kind);
+          const Literal found = loop::interpret(compiled.program, "run", inputs).at(0);
+          expect_like(found, evaluate_main(module, inputs).at(0), wide ? 1e-12 : 2e-5);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(NonzeroRows, AreChosen) {
+  const Form form = GetParam().form;
+  const Module module = module_of(GetParam(), "f32");
+  const PipelineResult compiled = compile(module, small_caches(*find_target("x86-64-v3")));
+  EXPECT_EQ(compiled.notes.skipping.size(), form != Form::none);
+  const bool in_blocks = loop::print(compiled.program).find("alloc totals") != std::string::npos;
+  EXPECT_EQ(in_blocks, form == Form::blocks);
+  // Tiles of rows take fewer instructions where loads are instructions of their own.
+  EXPECT_EQ(compile(module, *find_target("cortex-a76")).notes.skipping.size(), 0);
+  EXPECT_EQ(compile(module, *find_target("cortex-m4")).notes.skipping.size(), 0);
+}
+
+TEST_P(NonzeroRows, AreTheSameFromBothEmitters) {
+  const Module module = module_of(GetParam(), "f32");
+  for (const bool small : {false, true}) {
+    const TargetInfo native = resolve_target("native");
+    expect_close_and_equal(
+        compiled_case(module, small ? "blocks" : "rows", small ? small_caches(native) : native, {}),
+        2e-6);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Convolutions, NonzeroRows, testing::ValuesIn(kConvs),
+                         [](const auto& info) { return info.param.name(); });
+
+/// What a residual that is never negative is added to is seldom zero.
+TEST(NonzeroRowsOf, ResidualsAreFew) {
+  const auto network = [](const std::string& shortcut) {
+    std::mt19937 random(5);
+    const std::string numbers = random_numbers(64 * 64, random);
+    return parse_module(fmt::format(R"(
+entry "run" @main
+func @main(%x: f32[50,64]) -> f32[50,64] {{
+  %w = constant {{value=f32[64,64] [{}]}}
+  %p = dot_general %x, %w {{lhs_contract=[1], rhs_contract=[0]}}
+  {}
+  %q = dot_general %x, %w {{lhs_contract=[1], rhs_contract=[1]}}
+  %a = add %q, %s
+  %r = relu %a
+  %y = dot_general %r, %w {{lhs_contract=[1], rhs_contract=[0]}}
+  return %y
+}})",
+                                    numbers, shortcut));
+  };
+  const TargetInfo& target = *find_target("x86-64-v3");
+  EXPECT_EQ(compile(network("%s = add %p, %p"), target).notes.skipping.size(), 1);
+  EXPECT_EQ(compile(network("%s = relu %p"), target).notes.skipping.size(), 0);
+}
+
+}  // namespace
+}  // namespace backcast
