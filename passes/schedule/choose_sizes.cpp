@@ -82,7 +82,8 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     const bool alone = schedule_.jam > 1 && jam == schedule_.jam && tile == 1;
     const bool at_once = multiplies_separately() || adds_products();
     bool kept = with_vector && !with_tile && !alone && (tile > 1 || !at_once);
-    // One row beside a math function or in no tile: its columns are read once and need no registers.
+    // One row beside a math function or in no tile: its columns are read once and need no
+    // registers.
     const bool one_row = schedule_.tile_axis.empty() || extent(schedule_.tile_axis) == 1;
     if (one_row && (math_calls_ > 0 || limits_.rows == 1)) kept = false;
     held += kept ? vectors * jam * window_taps_ : target_.loads_apart() ? 2 : 1;

@@ -79,8 +79,11 @@ void Expansion::mark_word(const Expr& to, const Expr& at, int64_t elements,
 
 /// Each row asks for its part of the weights that the next block of the reduction reads, which lie
 /// right behind this one's.
-void Expansion::fetch_next_block(const Bindings& place, std::vector<Stmt>& body) const {
+void Expansion::fetch_next_block(const Bindings& bindings, std::vector<Stmt>& body) const {
   const StepMask& mask = schedule_.taken;
+  if (mask.fetched.empty()) return;
+  Bindings place = bindings;
+  for (const loop::Axis& axis : reduce_axes_) place[axis.name] = Expr(0);
   const Packing& packing = schedule_.packed.at(mask.fetched);
   constexpr int64_t kLine = 64;
   const int64_t line = kLine / byte_size(loop::element_of(kernel_.find(mask.fetched)->element));
@@ -101,19 +104,16 @@ Stmt Expansion::masked_steps(const Bindings& bindings, const Bindings& reduce) {
   Bindings inner = reduce, place = bindings;
   for (const std::string& axis : mask.axes) inner[axis] = Expr(0);
   place.insert(inner.begin(), inner.end());
-  std::vector<Stmt> body;
-  if (!mask.fetched.empty()) fetch_next_block(place, body);
   bool never = false;
   const Expr guard = remaining_guard(0, place, never);
-  if (never) return loop::block(body);
+  if (never) return loop::block({});
   const std::string name = mask.words() > 1 ? fresh("word") : "";
   const Expr word = mask.words() > 1 ? loop::var(name) : Expr(0);
   const Expr row = loop::substitute(mask.row, place);
   const Expr marks = loop::load({mask.word, 1}, marks_, row * Expr(mask.words()) + word);
   Stmt steps = steps_of_word(marks, word * Expr(mask.bits()), bindings, inner);
   if (mask.words() > 1) steps = loop::for_loop(name, Expr(0), Expr(mask.words()), steps);
-  body.push_back(guard ? loop::if_branch(guard, steps) : steps);
-  return loop::block(body);
+  return guard ? loop::if_branch(guard, steps) : steps;
 }
 
 /// `first`: the step of the word's lowest bit.

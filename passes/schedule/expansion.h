@@ -68,7 +68,7 @@ class Expansion {
   void mark_steps(const Bindings& bindings, std::vector<loop::Stmt>& body);
   void mark_word(const loop::Expr& to, const loop::Expr& at, int64_t elements,
                  std::vector<loop::Stmt>& body);
-  void fetch_next_block(const Bindings& place, std::vector<loop::Stmt>& body) const;
+  void fetch_next_block(const Bindings& bindings, std::vector<loop::Stmt>& body) const;
   loop::Stmt masked_steps(const Bindings& bindings, const Bindings& reduce);
   loop::Stmt steps_of_word(const loop::Expr& word, const loop::Expr& first,
                            const Bindings& bindings, const Bindings& reduce);

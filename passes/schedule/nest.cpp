@@ -232,6 +232,7 @@ Stmt Expansion::tile(const Bindings& bindings) {
   }
   start(bindings, body);
   if (!definition_.accumulators.empty()) {
+    fetch_next_block(bindings, body);
     body.push_back(reduce_loops(0, bindings, {}));
     if (lanes_reduce()) {
       combine_lanes(body);

@@ -142,10 +142,7 @@ class Candidate {
   bool cut() {
     constexpr int64_t kFewestSteps = 24;
     int64_t size = rows_.count;
-    while (size > 0 &&
-           (rows_.count % size != 0 || 4 * costs().weight_bytes(size) > 3 * target_.l1_bytes)) {
-      --size;
-    }
+    while (size > 0 && (rows_.count % size != 0 || !fits(size))) --size;
     if (size < std::min(kFewestSteps, rows_.count)) return false;
     if (size < rows_.count) {
       if (rows_.axes.size() > 1) return false;
@@ -197,8 +194,10 @@ class Candidate {
   }
 
   int64_t extent_of(const std::string& name) const {
-    for (const Axis& axis : result_.definition.axes) {
-      if (axis.name == name) return *static_extent(axis);
+    for (const auto* axes : {&result_.definition.axes, &result_.definition.reduce_axes}) {
+      for (const Axis& axis : *axes) {
+        if (axis.name == name) return *static_extent(axis);
+      }
     }
     return 1;
   }
@@ -239,16 +238,24 @@ class Candidate {
     }
   }
 
+  /// Does the first cache hold the weights of so many steps, beside what they are multiplied by?
+  bool fits(int64_t steps) const { return 4 * costs().weight_bytes(steps) <= 3 * target_.l1_bytes; }
+
   /// Blocks stand right outside of the results that share their weights.
   bool order_blocks() {
     NestSchedule& schedule = result_.schedule;
     constexpr int64_t kFewestRows = 4;
     if (group_ < kFewestRows) return false;
-    for (const std::string& axis : rows_.order) {
-      const bool inside = std::count(rows_.axes.begin(), rows_.axes.end(), axis) > 0;
-      if (!inside) schedule.block_axes.push_back(axis);
+    schedule.block_axes.assign(rows_.order.begin(),
+                               rows_.order.end() - static_cast<std::ptrdiff_t>(rows_.axes.size()));
+    // Taps whose weights are near together are taken one after another.
+    int64_t steps = rows_.count;
+    while (!schedule.block_axes.empty() && fits(steps * extent_of(schedule.block_axes.back()))) {
+      steps *= extent_of(schedule.block_axes.back());
+      schedule.block_axes.pop_back();
     }
-    schedule.blocks = costs().steps() / rows_.count;
+    if (schedule.block_axes.empty()) return false;
+    schedule.blocks = costs().steps() / steps;
     schedule.order.insert(schedule.order.begin() + static_cast<std::ptrdiff_t>(depth_),
                           schedule.block_axes.begin(), schedule.block_axes.end());
     for (const VectorSegment& segment : schedule.vector_segments) {
