@@ -22,7 +22,7 @@ import rounds  # noqa: E402
 import store  # noqa: E402
 import tables  # noqa: E402
 import workers  # noqa: E402
-from areas import training  # noqa: E402
+from areas import generators, training  # noqa: E402
 
 ANSWERING = ("import sys\nprint('hello')\nprint('ready {\"version\": \"1\"}', flush=True)\n"
              "for line in sys.stdin: print(int(line.split()[1]) * 1000, "
@@ -166,6 +166,20 @@ class Networks(unittest.TestCase):
             model.touch()
             with mock.patch.dict(os.environ, {"BACKCAST_MODELS": folder}):
                 self.assertEqual(networks.path_of("vww:range"), model)
+
+
+class Generators(unittest.TestCase):
+    def test_the_worker_calls_a_generated_function(self):
+        one = types.SimpleNamespace(bytes=8)
+        library = types.SimpleNamespace(inputs=[one], outputs=[one])
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            source = folder / "model.c"
+            source.write_text("void model(const float x[2], float y[2]) {\n"
+                              "  y[0] = x[1];\n  y[1] = x[0];\n}\n")
+            generators.write_glue(folder, library, source)
+            common.run_tool(["cc", "-std=gnu11", "-I", folder, workers.HOST / "worker.c", source,
+                             "-o", folder / "worker"])
 
 
 class Environments(unittest.TestCase):

@@ -18,10 +18,12 @@ GLUE = """#include <stdbool.h>
 #include <stdint.h>
 typedef int32_t bc_status;
 #define BC_OK 0
+typedef void (*bc_loop_body)(void *, int64_t, int64_t);
 typedef struct {
   size_t struct_bytes;
   void (*before_kernel)(void *, int32_t, const char *);
   void (*after_kernel)(void *, int32_t, const char *);
+  void (*parallel_for)(void *, int64_t, int64_t, bc_loop_body, void *);
 } bc_context;
 #define GLUE_ARENA_BYTES 64
 #define GLUE_ARENA_ALIGN 64
