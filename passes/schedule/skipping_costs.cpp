@@ -52,6 +52,7 @@ double SkippingCosts::skipping() const {
   // A branch is known to be mispredicted long before the sums under way are done.
   constexpr double kMispredicted = 6, kStep = 0.6, kVector = 2, kWord = 2;
   const int64_t bits = 8 * byte_size(loop::element_of(mask_word(rows_.count, target_)));
+  const bool fused = target_.has_fma && target_.prefers_fma;
   const auto words = static_cast<double>((rows_.count + bits - 1) / bits);
   const double all = static_cast<double>(steps());
   const double runs = all / static_cast<double>(rows_.count);
@@ -63,8 +64,8 @@ double SkippingCosts::skipping() const {
     const auto registers = static_cast<double>(segment.vectors);
     const double waiting =
         static_cast<double>(target_.fma_latency) / static_cast<double>(schedule_.chains);
-    const double step =
-        std::max({registers / units(), waiting, arriving(segment, sharing_)}) + kStep;
+    const double arithmetic = registers / units() * (fused ? 1 : 2);
+    const double step = std::max({arithmetic, waiting, arriving(segment, sharing_)}) + kStep;
     const double ends = registers * static_cast<double>(2 * schedule_.blocks);
     cycles += static_cast<double>(results() * segment.count) *
               (all / 2 * step + runs * words * (kMispredicted + kWord) + ends);

@@ -110,7 +110,7 @@ TEST_P(NonzeroRows, LikeTheEvaluator) {
   for (const ElementType type : {ElementType::f32, ElementType::f64}) {
     const bool wide = type == ElementType::f64;
     const Module module = module_of(GetParam(), wide ? "f64" : "f32");
-    for (const char* name : {"x86-64-v3", "x86-64-v4"}) {
+    for (const char* name : {"x86-64", "x86-64-v3", "x86-64-v4"}) {
       for (const bool small : {false, true}) {
         SCOPED_TRACE(fmt::format("{} {} {}", name, wide ? "f64" : "f32", small));
         const TargetInfo& target = *find_target(name);
