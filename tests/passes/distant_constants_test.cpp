@@ -14,41 +14,17 @@ namespace backcast {
 namespace {
 
 struct Conv {
-  int64_t batch, rows, columns, channels, features, kernel, stride;
+  ConvShape shape;
   bool in_blocks;  // long enough, and shared by enough tiles
-  std::string name() const {
-    return fmt::format("n{}_{}x{}_c{}_f{}_k{}_s{}", batch, rows, columns, channels, features,
-                       kernel, stride);
-  }
 };
 
 const Conv kConvs[] = {
-    {1, 7, 7, 32, 40, 3, 1, true},   {1, 14, 14, 48, 17, 3, 2, true},
-    {2, 9, 13, 384, 33, 1, 1, true}, {1, 17, 19, 128, 16, 3, 1, true},
-    {1, 8, 8, 31, 24, 3, 1, false},  {3, 5, 3, 1, 7, 3, 1, false},
-    {1, 1, 1, 256, 64, 1, 1, false}, {1, 4, 4, 1, 1, 1, 1, false},
-    {0, 7, 7, 64, 16, 3, 1, false},
+    {{1, 7, 7, 32, 40, 3, 1}, true},   {{1, 14, 14, 48, 17, 3, 2}, true},
+    {{2, 9, 13, 384, 33, 1, 1}, true}, {{1, 17, 19, 128, 16, 3, 1}, true},
+    {{1, 8, 8, 31, 24, 3, 1}, false},  {{3, 5, 3, 1, 7, 3, 1}, false},
+    {{1, 1, 1, 256, 64, 1, 1}, false}, {{1, 4, 4, 1, 1, 1, 1}, false},
+    {{0, 7, 7, 64, 16, 3, 1}, false},
 };
-
-/// relu(conv(x, w) + r), channels last.
-Module module_of(const Conv& c, const std::string& type) {
-  const int64_t pad = c.kernel / 2;
-  const auto extent = [&](int64_t in) { return (in + 2 * pad - c.kernel) / c.stride + 1; };
-  const std::string out =
-      fmt::format("{}[{},{},{},{}]", type, c.batch, extent(c.rows), extent(c.columns), c.features);
-  std::mt19937 random(7);
-  return parse_module(fmt::format(
-      R"(
-func @main(%x: {0}[{1},{2},{3},{4}], %r: {5}) -> {5} {{
-  %w = constant {{value={0}[{6},{4},{7},{7}] [{8}]}}
-  %c = conv %x, %w {{input_feature=3, input_spatial=[1,2], kernel_spatial=[2,3], output_feature=3, output_spatial=[1,2], strides=[{9},{9}], pad_low=[{10},{10}], pad_high=[{10},{10}], input_dilation=[1,1], kernel_dilation=[1,1]}}
-  %s = add %c, %r
-  %y = relu %s
-  return %y
-}})",
-      type, c.batch, c.rows, c.columns, c.channels, out, c.features, c.kernel,
-      random_numbers(c.features * c.channels * c.kernel * c.kernel, random), c.stride, pad));
-}
 
 TargetInfo small_caches(TargetInfo target) {
   target.l1_bytes = 16 << 10;
@@ -59,7 +35,7 @@ TargetInfo small_caches(TargetInfo target) {
 class DistantConstants : public testing::TestWithParam<Conv> {};
 
 TEST_P(DistantConstants, ExactInDouble) {
-  const Module module = module_of(GetParam(), "f64");
+  const Module module = residual_convolution(GetParam().shape, "f64");
   const std::vector<Literal> inputs = random_inputs(module);
   const Literal expected = evaluate_main(module, inputs).front();
   for (const char* target : {"x86-64-v3", "x86-64-v4"}) {
@@ -78,11 +54,12 @@ TEST_P(DistantConstants, ExactInDouble) {
 
 TEST_P(DistantConstants, CompiledToTheBit) {
   const TargetInfo target = small_caches(resolve_target("native"));
-  expect_close_and_equal(compiled_case(module_of(GetParam(), "f32"), "conv", target, {}), 5e-6);
+  expect_close_and_equal(
+      compiled_case(residual_convolution(GetParam().shape, "f32"), "conv", target, {}), 5e-6);
 }
 
 INSTANTIATE_TEST_SUITE_P(Convolutions, DistantConstants, testing::ValuesIn(kConvs),
-                         [](const auto& info) { return info.param.name(); });
+                         [](const auto& info) { return info.param.shape.name(); });
 
 // What products read and write across their order is asked for ahead, which changes nothing.
 struct Product {
@@ -202,7 +179,7 @@ INSTANTIATE_TEST_SUITE_P(Convolutions, GradientsOfKernels, testing::ValuesIn(kGr
                          });
 
 TEST(NearConstants, StayAsTheyAre) {
-  const Module module = module_of(kConvs[0], "f32");
+  const Module module = residual_convolution(kConvs[0].shape, "f32");
   const std::string text = loop::print(run_pipeline(module, *find_target("x86-64-v4"), {}).program);
   EXPECT_EQ(text.find("prefetch "), std::string::npos);
   EXPECT_EQ(text.find("_block in 0 .."), std::string::npos);
@@ -214,7 +191,7 @@ TEST(StreamedConstants, TakeLongBodies) {
   const auto takes_steps = [](int64_t channels, int64_t steps, int64_t l2_bytes = 512 << 10) {
     TargetInfo target = *find_target("x86-64-v4");
     target.l2_bytes = l2_bytes;
-    const Module module = module_of({1, 1, 1, channels, 64, 1, 1, false}, "f32");
+    const Module module = residual_convolution({1, 1, 1, channels, 64, 1, 1}, "f32");
     const PipelineResult result = run_pipeline(module, target, {});
     const std::string loop = fmt::format("c in 0 .. {}", channels / steps);
     return loop::print(result.program).find(loop + " {") != std::string::npos;

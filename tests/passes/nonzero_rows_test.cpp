@@ -19,43 +19,22 @@ namespace {
 enum class Form { none, rows, blocks };
 
 struct Conv {
-  int64_t batch, rows, columns, channels, features, kernel, stride;
+  ConvShape shape;
   Form form;
-  std::string name() const {
-    return fmt::format("n{}_{}x{}_c{}_f{}_k{}_s{}", batch, rows, columns, channels, features,
-                       kernel, stride);
-  }
 };
 
 // Words whole and in part, one and several; primes; borders; rows and blocks that do not divide.
 const Conv kConvs[] = {
-    {1, 5, 5, 64, 64, 1, 1, Form::rows},    {1, 7, 7, 96, 64, 1, 1, Form::blocks},
-    {2, 3, 5, 67, 96, 1, 1, Form::none},    {1, 11, 13, 32, 128, 1, 1, Form::rows},
-    {1, 8, 8, 64, 64, 3, 1, Form::blocks},  {1, 9, 7, 48, 64, 3, 2, Form::blocks},
-    {2, 6, 6, 33, 64, 3, 1, Form::blocks},  {1, 5, 17, 24, 80, 3, 1, Form::none},
-    {1, 6, 5, 128, 67, 1, 1, Form::blocks}, {1, 4, 4, 8, 64, 5, 1, Form::none},
-    {1, 2, 2, 64, 64, 3, 1, Form::blocks},
+    {{1, 5, 5, 64, 64, 1, 1}, Form::rows},    {{1, 7, 7, 96, 64, 1, 1}, Form::blocks},
+    {{2, 3, 5, 67, 96, 1, 1}, Form::none},    {{1, 11, 13, 32, 128, 1, 1}, Form::rows},
+    {{1, 8, 8, 64, 64, 3, 1}, Form::blocks},  {{1, 9, 7, 48, 64, 3, 2}, Form::blocks},
+    {{2, 6, 6, 33, 64, 3, 1}, Form::blocks},  {{1, 5, 17, 24, 80, 3, 1}, Form::none},
+    {{1, 6, 5, 128, 67, 1, 1}, Form::blocks}, {{1, 4, 4, 8, 64, 5, 1}, Form::none},
+    {{1, 2, 2, 64, 64, 3, 1}, Form::blocks},
 };
 
-/// conv(relu(x), w) + r, channels last.
-Module module_of(const Conv& c, const std::string& type) {
-  const int64_t pad = c.kernel / 2;
-  const auto extent = [&](int64_t in) { return (in + 2 * pad - c.kernel) / c.stride + 1; };
-  const std::string out =
-      fmt::format("{}[{},{},{},{}]", type, c.batch, extent(c.rows), extent(c.columns), c.features);
-  std::mt19937 random(7);
-  return parse_module(fmt::format(
-      R"(
-entry "run" @main
-func @main(%x: {0}[{1},{2},{3},{4}], %r: {5}) -> {5} {{
-  %z = relu %x
-  %w = constant {{value={0}[{6},{4},{7},{7}] [{8}]}}
-  %c = conv %z, %w {{input_feature=3, input_spatial=[1,2], kernel_spatial=[2,3], output_feature=3, output_spatial=[1,2], strides=[{9},{9}], pad_low=[{10},{10}], pad_high=[{10},{10}], input_dilation=[1,1], kernel_dilation=[1,1]}}
-  %y = add %c, %r
-  return %y
-}})",
-      type, c.batch, c.rows, c.columns, c.channels, out, c.features, c.kernel,
-      random_numbers(c.features * c.channels * c.kernel * c.kernel, random), c.stride, pad));
+Module module_of(const Conv& conv, const std::string& type) {
+  return residual_convolution(conv.shape, type, true);
 }
 
 TargetInfo small_caches(TargetInfo target) {
@@ -148,7 +127,7 @@ TEST_P(NonzeroRows, AreTheSameFromBothEmitters) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Convolutions, NonzeroRows, testing::ValuesIn(kConvs),
-                         [](const auto& info) { return info.param.name(); });
+                         [](const auto& info) { return info.param.shape.name(); });
 
 /// What a residual that is never negative is added to is seldom zero.
 TEST(NonzeroRowsOf, ResidualsAreFew) {

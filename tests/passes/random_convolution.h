@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ir/graph/evaluator.h"
+#include "ir/graph/text.h"
 #include "ir/loop/interpreter.h"
 #include "tests/onnx/case_runner.h"
 
@@ -26,6 +27,40 @@ inline std::string random_numbers(int64_t count, std::mt19937& random) {
     text += fmt::format("{}{}", i ? "," : "", static_cast<float>(real(random)));
   }
   return text;
+}
+
+/// A convolution with an odd kernel and as much padding as keeps the extents with stride 1.
+struct ConvShape {
+  int64_t batch, rows, columns, channels, features, kernel, stride;
+  std::string name() const {
+    return fmt::format("n{}_{}x{}_c{}_f{}_k{}_s{}", batch, rows, columns, channels, features,
+                       kernel, stride);
+  }
+};
+
+/// relu(conv(x, w) + r) with random weights w or, with `relu_first`, conv(relu(x), w) + r; channels
+/// last.
+inline Module residual_convolution(const ConvShape& c, const std::string& type,
+                                   bool relu_first = false) {
+  const int64_t pad = c.kernel / 2;
+  const auto extent = [&](int64_t in) { return (in + 2 * pad - c.kernel) / c.stride + 1; };
+  const std::string out =
+      fmt::format("{}[{},{},{},{}]", type, c.batch, extent(c.rows), extent(c.columns), c.features);
+  std::mt19937 random(7);
+  return parse_module(fmt::format(
+      R"(
+entry "run" @main
+func @main(%x: {0}[{1},{2},{3},{4}], %r: {5}) -> {5} {{
+  {11}
+  %w = constant {{value={0}[{6},{4},{7},{7}] [{8}]}}
+  %c = conv %{12}, %w {{input_feature=3, input_spatial=[1,2], kernel_spatial=[2,3], output_feature=3, output_spatial=[1,2], strides=[{9},{9}], pad_low=[{10},{10}], pad_high=[{10},{10}], input_dilation=[1,1], kernel_dilation=[1,1]}}
+  %s = add %c, %r
+  {13}
+}})",
+      type, c.batch, c.rows, c.columns, c.channels, out, c.features, c.kernel,
+      random_numbers(c.features * c.channels * c.kernel * c.kernel, random), c.stride, pad,
+      relu_first ? "%z = relu %x" : "", relu_first ? "z" : "x",
+      relu_first ? "return %s" : "%y = relu %s\n  return %y"));
 }
 
 /// One value between -1 and 1 per element of each parameter of `main`.
