@@ -90,9 +90,8 @@ std::optional<NonzeroRows> find_nonzero_rows(
                      .is_guarded = !product->conditions.empty()};
   const loop::BufferParam& param = *kernel.find(result.factor);
   const std::optional<int64_t> bytes = static_bytes(param);
-  if (!is_rectified(result.factor) || !bytes || result.factor == result.weight) {
-    return std::nullopt;
-  }
+  if (!is_rectified(result.factor) || result.factor == result.weight) return std::nullopt;
+  if (!bytes || *bytes == 0) return std::nullopt;
   if (param.element != Scalar::f32 && param.element != Scalar::f64) return std::nullopt;
   result.row = flat_of(kernel, product->a);
   for (const Axis& axis : along_row(definition, result.row, product->conditions, block)) {

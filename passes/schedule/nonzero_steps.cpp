@@ -123,9 +123,7 @@ class Candidate {
         mentions(rows_.row, schedule.vector_axis) || schedule.packed.count(rows_.factor)) {
       return false;
     }
-    for (const Axis& axis : result_.definition.axes) {
-      if (!static_extent(axis)) return false;
-    }
+    if (costs().results() == 0) return false;
     const auto packing = schedule.packed.find(rows_.weight);
     const bool fits = packing == schedule.packed.end()
                           ? is_even(rows_.flat_weight, result_.definition, rows_.axes)

@@ -30,7 +30,7 @@ class SkippingCosts {
   double taking_all(double cycles) const;
 
   int64_t steps() const;
-  /// Sums beside those along the vectors.
+  /// Sums beside those along the vectors; 0: run time tells, or there are none.
   int64_t results() const;
   int element_bytes() const;
   /// Bytes of the weights that the widest vectors read in so many steps.

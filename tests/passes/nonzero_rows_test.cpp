@@ -30,7 +30,8 @@ const Conv kConvs[] = {
     {{1, 8, 8, 64, 64, 3, 1}, Form::blocks},  {{1, 9, 7, 48, 64, 3, 2}, Form::blocks},
     {{2, 6, 6, 33, 64, 3, 1}, Form::blocks},  {{1, 5, 17, 24, 80, 3, 1}, Form::none},
     {{1, 6, 5, 128, 67, 1, 1}, Form::blocks}, {{1, 4, 4, 8, 64, 5, 1}, Form::none},
-    {{1, 2, 2, 64, 64, 3, 1}, Form::blocks},
+    {{1, 2, 2, 64, 64, 3, 1}, Form::blocks},  {{0, 7, 7, 64, 64, 3, 1}, Form::none},
+    {{0, 7, 7, 64, 64, 1, 1}, Form::none},
 };
 
 Module module_of(const Conv& conv, const std::string& type) {
@@ -60,7 +61,7 @@ std::vector<Literal> inputs_of(const Module& module, Factors kind) {
     if (kind == Factors::none) value = -std::fabs(value);
     if (kind == Factors::all) value = std::fabs(value) + 0.01;
   }
-  if (kind == Factors::special) {
+  if (kind == Factors::special && !values.empty()) {
     values.front() = -0.0;
     values.back() = std::numeric_limits<double>::infinity();
   }
