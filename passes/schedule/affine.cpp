@@ -68,4 +68,15 @@ std::optional<int64_t> evaluate(const Expr& e, const std::map<std::string, int64
   return loop::as_constant(result, value) ? std::optional(value) : std::nullopt;
 }
 
+loop::Expr without_guard(const loop::Accumulator& acc, std::vector<loop::Expr>& guard) {
+  const bool is_general = acc.combine == loop::Combine::general;
+  const loop::Expr identity = is_general ? loop::var(acc.name, acc.type) : acc.init;
+  loop::Expr value = acc.value;
+  while (value->kind == loop::ExprKind::if_then_else && loop::equal(value->args[2], identity)) {
+    for (const loop::Expr& part : conjuncts(value->args[0])) guard.push_back(part);
+    value = value->args[1];
+  }
+  return value;
+}
+
 }  // namespace backcast

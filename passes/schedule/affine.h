@@ -27,6 +27,10 @@ std::optional<int64_t> static_bytes(const loop::BufferParam& param);
 /// The parts of a conjunction.
 std::vector<loop::Expr> conjuncts(const loop::Expr& condition);
 
+/// What an accumulator takes in, without the conditions under which it does; these are added to
+/// `guard`. What a general step leaves as it is, is itself.
+loop::Expr without_guard(const loop::Accumulator& acc, std::vector<loop::Expr>& guard);
+
 /// Value of an expression of integer constants and the given variables; nothing when others occur.
 std::optional<int64_t> evaluate(const loop::Expr& e, const std::map<std::string, int64_t>& values);
 

@@ -88,9 +88,9 @@ void Expansion::fetch_next_block(const Bindings& bindings, std::vector<Stmt>& bo
   constexpr int64_t kLine = 64;
   const int64_t line = kLine / byte_size(loop::element_of(kernel_.find(mask.fetched)->element));
   const int64_t block = packing.reduce_count() / schedule_.blocks * segment_->width();
-  const int64_t lines = (block / line + mask.sharing - 1) / mask.sharing;
   int64_t rows = 1;
   const Expr row = row_in_block(place, {}, rows);
+  const int64_t lines = (block / line + rows - 1) / rows;
   const Expr first = packed_index(mask.fetched, place, 0) + Expr(block) + row * Expr(lines * line);
   for (int64_t i = 0; i < lines; ++i) {
     body.push_back(loop::prefetch(packing.parameter, first + Expr(i * line), loop::Cache::first));

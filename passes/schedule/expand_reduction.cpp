@@ -20,19 +20,6 @@ using loop::ExprKind;
 using loop::Op;
 using loop::Stmt;
 
-/// value = guard ? inner : identity, taken apart. What a general step leaves as it is, is itself.
-void Expansion::split_guard(const Accumulator& acc) {
-  Expr value = acc.value;
-  std::vector<Expr> guard;
-  const Expr identity = acc.combine == Combine::general ? loop::var(acc.name, acc.type) : acc.init;
-  while (value->kind == ExprKind::if_then_else && loop::equal(value->args[2], identity)) {
-    for (const Expr& part : conjuncts(value->args[0])) guard.push_back(part);
-    value = value->args[1];
-  }
-  values_.push_back(value);
-  guards_.push_back(guard);
-}
-
 /// Accumulators that read each other change together, so that their guards must be one.
 void Expansion::share_guards() {
   share_guards_ = std::all_of(guards_.begin(), guards_.end(), [&](const std::vector<Expr>& guard) {

@@ -62,7 +62,6 @@ class Expansion {
   void finish(const Bindings& bindings, std::vector<loop::Stmt>& body);
 
   // The reduction
-  void split_guard(const loop::Accumulator& acc);
   void share_guards();
   loop::Stmt reduce_loops(size_t depth, const Bindings& bindings, const Bindings& reduce);
   void mark_steps(const Bindings& bindings, std::vector<loop::Stmt>& body);

@@ -86,7 +86,10 @@ Expansion::Expansion(const Definition& definition, const Kernel& kernel,
                      const NestSchedule& schedule)
     : definition_(definition), kernel_(kernel), schedule_(schedule), totals_name_(schedule.totals) {
   for (const Axis& axis : definition.axes) axes_[axis.name] = &axis;
-  for (const Accumulator& acc : definition.accumulators) split_guard(acc);
+  for (const Accumulator& acc : definition.accumulators) {
+    guards_.emplace_back();
+    values_.push_back(without_guard(acc, guards_.back()));
+  }
   share_guards();
   for (const loop::DefinitionOutput& output : definition.outputs) {
     epilogues_.push_back(output.value);

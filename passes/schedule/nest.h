@@ -81,10 +81,9 @@ struct StepMask {
   loop::Expr row;    // that a step needs, from `first` on, over all axes but those above
   int64_t span = 1;  // rows in the array
   int64_t rows = 0;  // 0: no row lies outside
-  // A packed constant of which each result asks for a part of what the next block reads, and how
-  // many results share a block; may be empty.
+  // A packed constant of which each result asks for a part of what the next block reads; may be
+  // empty.
   std::string fetched;
-  int64_t sharing = 1;
 
   int64_t bits() const { return 8 * byte_size(loop::element_of(word)); }
   int64_t words() const { return (count + bits() - 1) / bits(); }

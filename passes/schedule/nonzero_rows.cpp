@@ -18,10 +18,6 @@ using loop::Scalar;
 
 namespace {
 
-bool is_constant_zero(const Expr& e) {
-  return e->kind == ExprKind::constant && loop::is_float(e.type().scalar) && e->float_value == 0;
-}
-
 /// The two accesses that a sum multiplies, and the conditions under which it does; nothing where it
 /// does anything else.
 struct Product {
@@ -34,11 +30,7 @@ std::optional<Product> product_of(const Definition& definition) {
   const loop::Accumulator& acc = definition.accumulators[0];
   if (acc.combine != loop::Combine::sum || !loop::is_float(acc.type.scalar)) return std::nullopt;
   Product result;
-  Expr value = acc.value;
-  while (value->kind == ExprKind::if_then_else && is_constant_zero(value->args[2])) {
-    result.conditions.push_back(value->args[0]);
-    value = value->args[1];
-  }
+  const Expr value = without_guard(acc, result.conditions);
   if (value->kind != ExprKind::binary || value->op != Op::mul) return std::nullopt;
   result.a = value->args[0];
   result.b = value->args[1];

@@ -19,6 +19,15 @@ using loop::Expr;
 
 namespace {
 
+int64_t extent_of(const Definition& definition, const std::string& name) {
+  for (const auto* axes : {&definition.axes, &definition.reduce_axes}) {
+    for (const Axis& axis : *axes) {
+      if (axis.name == name) return *static_extent(axis);
+    }
+  }
+  return 1;
+}
+
 /// The order of a packed operand's steps becomes that of the loops, if it holds just these.
 bool reorder(Packing& packing, const Definition& definition,
              const std::vector<std::string>& order) {
@@ -27,9 +36,7 @@ bool reorder(Packing& packing, const Definition& definition,
   if (std::count(packing.reversed.begin(), packing.reversed.end(), true) > 0) return false;
   for (size_t i = 0; i < order.size(); ++i) {
     packing.reduce[i] = order[i];
-    for (const Axis& axis : definition.reduce_axes) {
-      if (axis.name == order[i]) packing.reduce_extents[i] = *static_extent(axis);
-    }
+    packing.reduce_extents[i] = extent_of(definition, order[i]);
   }
   return true;
 }
@@ -40,16 +47,14 @@ bool is_even(const Expr& flat, const Definition& definition, const std::vector<s
   int64_t run = 1;
   for (size_t i = axes.size(); i-- > 0 && step;) {
     if (coefficient(flat, axes[i]) != *step * run) return false;
-    for (const Axis& axis : definition.reduce_axes) {
-      if (axis.name == axes[i]) run *= *static_extent(axis);
-    }
+    run *= extent_of(definition, axes[i]);
   }
   return step.has_value();
 }
 
 /// Registers that a result's steps take in turn, so that none waits for its own last addition.
 int64_t chains_for(int64_t registers, const TargetInfo& target) {
-  const int64_t units = target.halves_vectors ? target.fma_units / 2 : target.fma_units;
+  const int64_t units = SkippingCosts::units(target);
   int64_t chains = 1;
   while (chains * registers < target.fma_latency * units &&
          4 * chains * registers <= target.vector_registers) {
@@ -100,7 +105,6 @@ class Candidate {
     const bool is_far = context_.program_bytes > target_.l2_bytes;
     if (is_far && result_.schedule.local_totals > 0 && packing != result_.schedule.packed.end()) {
       mask.fetched = rows_.weight;
-      mask.sharing = group_;
     }
     return std::move(result_);
   }
@@ -176,7 +180,7 @@ class Candidate {
         depth_ = at;
         continue;
       }
-      const int64_t extent = extent_of(name);
+      const int64_t extent = extent_of(result_.definition, name);
       const bool is_all = is_shared_out && group_ * extent == costs().results();
       if (extent > 1 && (is_all || group_ * extent > most)) {
         const int64_t size = part_of(extent, std::min(most / group_, extent / 2));
@@ -191,15 +195,6 @@ class Candidate {
     }
   }
 
-  int64_t extent_of(const std::string& name) const {
-    for (const auto* axes : {&result_.definition.axes, &result_.definition.reduce_axes}) {
-      for (const Axis& axis : *axes) {
-        if (axis.name == name) return *static_extent(axis);
-      }
-    }
-    return 1;
-  }
-
   /// The largest divisor that is not beyond `most`.
   static int64_t part_of(int64_t extent, int64_t most) {
     int64_t size = std::max<int64_t>(most, 1);
@@ -209,31 +204,12 @@ class Candidate {
 
   /// Results along axis `name`, which stands at `at` of the order, in parts of `size`.
   void cut_results(const std::string& name, int64_t size, size_t at) {
-    Definition& definition = result_.definition;
-    const std::string part = fresh_axis(definition, name);
-    const std::map<std::string, Expr> whole = {
-        {name, loop::var(part) * Expr(size) + loop::var(name)}};
-    for (size_t i = 0; i < definition.axes.size(); ++i) {
-      if (definition.axes[i].name != name) continue;
-      const int64_t parts = *static_extent(definition.axes[i]) / size;
-      definition.axes[i].extent = Expr(size);
-      definition.axes.insert(definition.axes.begin() + static_cast<std::ptrdiff_t>(i),
-                             Axis{part, Expr(parts)});
-      break;
-    }
-    for (loop::Accumulator& acc : definition.accumulators) {
-      acc.value = loop::substitute(acc.value, whole);
-    }
-    for (loop::DefinitionOutput& output : definition.outputs) {
-      output.value = loop::substitute(output.value, whole);
-      for (Expr& index : output.indices) index = loop::substitute(index, whole);
-    }
+    const std::string part = fresh_axis(result_.definition, name);
+    result_.definition = cut_axis(result_.definition, name, size, part);
     std::vector<std::string>& order = result_.schedule.order;
     order.insert(order.begin() + static_cast<std::ptrdiff_t>(at), part);
-    rows_.row = loop::substitute(rows_.row, whole);
-    if (result_.schedule.addend) {
-      result_.schedule.addend = loop::substitute(result_.schedule.addend, whole);
-    }
+    rows_.row =
+        loop::substitute(rows_.row, {{name, loop::var(part) * Expr(size) + loop::var(name)}});
   }
 
   /// Does the first cache hold the weights of so many steps, beside what they are multiplied by?
@@ -248,8 +224,9 @@ class Candidate {
                                rows_.order.end() - static_cast<std::ptrdiff_t>(rows_.axes.size()));
     // Taps whose weights are near together are taken one after another.
     int64_t steps = rows_.count;
-    while (!schedule.block_axes.empty() && fits(steps * extent_of(schedule.block_axes.back()))) {
-      steps *= extent_of(schedule.block_axes.back());
+    while (!schedule.block_axes.empty() &&
+           fits(steps * extent_of(result_.definition, schedule.block_axes.back()))) {
+      steps *= extent_of(result_.definition, schedule.block_axes.back());
       schedule.block_axes.pop_back();
     }
     if (schedule.block_axes.empty()) return false;
@@ -305,7 +282,7 @@ std::optional<SkippingNest> choose_nonzero_steps(const Definition& definition,
                                                  const SkippingContext& context) {
   const std::optional<NonzeroRows> rows =
       find_nonzero_rows(definition, kernel, context.is_rectified);
-  if (!rows || !context.is_weight(rows->weight)) return std::nullopt;
+  if (!rows) return std::nullopt;
   std::optional<Candidate> best;
   double cycles = 0;
   for (const int64_t vectors : {16, 6, 4, 2}) {
@@ -317,6 +294,8 @@ std::optional<SkippingNest> choose_nonzero_steps(const Definition& definition,
   }
   constexpr double kGain = 1.05;
   if (!best || kGain * cycles > best->taking_all(context.cycles())) return std::nullopt;
+  // Last: this looks at every weight.
+  if (!context.is_weight(rows->weight)) return std::nullopt;
   return best->finish();
 }
 

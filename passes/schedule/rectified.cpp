@@ -4,6 +4,7 @@
 
 #include "ir/loop/liveness.h"
 #include "ir/loop/step_access.h"
+#include "passes/schedule/affine.h"
 
 namespace backcast {
 namespace {
@@ -107,10 +108,8 @@ class Values {
   bool is_nonnegative_sum(const std::string& name) const {
     for (const loop::Accumulator& acc : definition_->accumulators) {
       if (acc.name != name || acc.combine == loop::Combine::general) continue;
-      Expr value = acc.value;
-      while (value->kind == ExprKind::if_then_else && loop::equal(value->args[2], acc.init)) {
-        value = value->args[1];
-      }
+      std::vector<Expr> guard;
+      const Expr value = without_guard(acc, guard);
       // A maximum begins with the smallest of all floats.
       const bool begins = acc.combine == loop::Combine::max || is_nonnegative(acc.init);
       return begins && is_nonnegative(value);

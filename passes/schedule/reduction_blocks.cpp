@@ -78,16 +78,21 @@ const Axis* longest_axis(const Definition& definition, const NestSchedule& sched
 Definition cut_axis(const Definition& definition, const std::string& axis, int64_t size,
                     const std::string& block) {
   Definition cut = definition;
-  for (Axis& a : cut.reduce_axes) {
-    if (a.name != axis) continue;
-    const int64_t blocks = *static_extent(a) / size;
-    a.extent = Expr(size);
-    cut.reduce_axes.insert(cut.reduce_axes.begin(), Axis{block, Expr(blocks)});
-    break;
+  for (std::vector<Axis>* axes : {&cut.axes, &cut.reduce_axes}) {
+    for (Axis& a : *axes) {
+      if (a.name != axis) continue;
+      const int64_t blocks = *static_extent(a) / size;
+      a.extent = Expr(size);
+      axes->insert(axes->begin(), Axis{block, Expr(blocks)});
+      break;
+    }
   }
-  const Expr whole = loop::var(block) * Expr(size) + loop::var(axis);
-  for (loop::Accumulator& acc : cut.accumulators) {
-    acc.value = loop::substitute(acc.value, {{axis, whole}});
+  const std::map<std::string, Expr> whole = {
+      {axis, loop::var(block) * Expr(size) + loop::var(axis)}};
+  for (loop::Accumulator& acc : cut.accumulators) acc.value = loop::substitute(acc.value, whole);
+  for (loop::DefinitionOutput& output : cut.outputs) {
+    output.value = loop::substitute(output.value, whole);
+    for (Expr& index : output.indices) index = loop::substitute(index, whole);
   }
   return cut;
 }

@@ -11,8 +11,8 @@
 
 namespace backcast {
 
-/// The definition with reduction axis `axis` in blocks of `size` steps, which divides it: axis
-/// `block`, now the first one, counts them.
+/// The definition with `axis`, of results or of the reduction, in blocks of `size`, which divides
+/// it: axis `block`, now the first one of its kind, counts them.
 loop::Definition cut_axis(const loop::Definition& definition, const std::string& axis, int64_t size,
                           const std::string& block);
 /// A name after `base` that no axis has.

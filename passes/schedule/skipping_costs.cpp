@@ -64,7 +64,7 @@ double SkippingCosts::skipping() const {
     const auto registers = static_cast<double>(segment.vectors);
     const double waiting =
         static_cast<double>(target_.fma_latency) / static_cast<double>(schedule_.chains);
-    const double arithmetic = registers / units() * (fused ? 1 : 2);
+    const double arithmetic = registers / static_cast<double>(units(target_)) * (fused ? 1 : 2);
     const double step = std::max({arithmetic, waiting, arriving(segment, sharing_)}) + kStep;
     const double ends = registers * static_cast<double>(2 * schedule_.blocks);
     cycles += static_cast<double>(results() * segment.count) *
@@ -81,10 +81,6 @@ double SkippingCosts::taking_all(double cycles) const {
     memory += static_cast<double>(segment.count * steps()) * arriving(segment, 1);
   }
   return results() > 1 ? cycles : std::max(cycles, memory);
-}
-
-double SkippingCosts::units() const {
-  return target_.halves_vectors ? target_.fma_units / 2.0 : target_.fma_units;
 }
 
 /// Cycles in which a step's weights come from behind the first cache, for so many results.

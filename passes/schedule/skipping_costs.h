@@ -37,9 +37,12 @@ class SkippingCosts {
   int64_t weight_bytes(int64_t steps) const;
   /// Beyond so many bytes, constants come from memory: what a third cache holds for sure.
   static int64_t held(const TargetInfo& target) { return 16 * target.l2_bytes; }
+  /// Whole registers that are multiplied and added in a cycle.
+  static int64_t units(const TargetInfo& target) {
+    return target.halves_vectors ? target.fma_units / 2 : target.fma_units;
+  }
 
  private:
-  double units() const;
   double arriving(const VectorSegment& segment, int64_t sharing) const;
   double fetching() const;
   double scalar_cycles(double part, double each, double mark) const;
