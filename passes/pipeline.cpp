@@ -84,6 +84,10 @@ loop::Program chosen_winograd_pass(const loop::Program& program, const PassConte
   return winograd(program, context.target, context.options.winograd, &context.notes.winograd);
 }
 
+loop::Program order_state_pass(const loop::Program& program, const PassContext& context) {
+  return order_state(program, context.target, context.options.schedule.skip_zeros);
+}
+
 loop::Program schedule_pass(const loop::Program& program, const PassContext& context) {
   return schedule(program, context.target, context.options.schedule, &context.notes.skipping);
 }
@@ -155,7 +159,7 @@ const std::vector<LoopPass>& loop_passes() {
       // Convolutions with fewer multiplications, where that pays.
       {"winograd", chosen_winograd_pass},
       // What is trained lies as its kernels read and write it.
-      {"order_state", order_state},
+      {"order_state", order_state_pass},
       // Chains with tensors too large for the near cache run band by band.
       {"row_bands", row_bands_pass},
       // Sums over a whole batch go image by image where the second cache holds no more.

@@ -358,7 +358,8 @@ bool Chooser::may_jam(const Axis& axis) const {
 void Chooser::choose_jam() {
   bool constants = std::any_of(accesses_.begin(), accesses_.end(),
                                [](const Access& a) { return a.in_reduction && a.constant; });
-  if (!is_reduction_ || constants || !vectorizable_types() || schedule_.vector_axis.empty()) return;
+  if (!is_reduction_ || constants || limits_.rows == 1) return;
+  if (!vectorizable_types() || schedule_.vector_axis.empty()) return;
   for (size_t i = definition_.axes.size(); i-- > 0;) {
     const Axis& axis = definition_.axes[i];
     int64_t e = extent(axis.name);

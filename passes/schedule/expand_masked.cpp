@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/loop/visit.h"
+#include "passes/schedule/affine.h"
 #include "passes/schedule/expansion.h"
 
 namespace backcast {
@@ -15,26 +16,39 @@ using loop::Stmt;
 /// The array of words for what the loops inside read of the factor.
 void Expansion::mark_steps(const Bindings& bindings, std::vector<Stmt>& body) {
   const StepMask& mask = schedule_.taken;
-  const int64_t bits = mask.bits(), whole = mask.count / bits, rest = mask.count % bits;
   marks_ = fresh("marks");
   body.push_back(
       loop::alloc(marks_, {mask.word, 1}, Expr(mask.span * mask.words()), loop::Memory::stack));
+  body.push_back(mask.results.empty() ? mark_rows(bindings) : mark_results(bindings, 0));
+}
+
+/// Where a row's words are.
+Expr Expansion::word_at(const Expr& row, const Expr& word) const {
+  const StepMask& mask = schedule_.taken;
+  return mask.results.empty() ? row * Expr(mask.words()) + word : word * Expr(mask.span) + row;
+}
+
+Stmt Expansion::mark_rows(const Bindings& bindings) {
+  const StepMask& mask = schedule_.taken;
+  const int64_t bits = mask.bits(), whole = mask.count / bits, rest = mask.count % bits;
   const Expr first = loop::substitute(mask.first, bindings);
   const std::string row = fresh("row"), name = fresh("word");
   const Expr at = (first + loop::var(row)) * Expr(mask.count);
-  const Expr to = loop::var(row) * Expr(mask.words()), word = loop::var(name);
+  const Expr word = loop::var(name);
   std::vector<Stmt> words, each;
   if (whole > 0) {
-    mark_word(to + word, at + word * Expr(bits), bits, each);
+    mark_word(word_at(loop::var(row), word), at + word * Expr(bits), bits, each);
     words.push_back(loop::for_loop(name, Expr(0), Expr(whole), loop::block(each)));
   }
-  if (rest > 0) mark_word(to + Expr(whole), at + Expr(whole * bits), rest, words);
+  if (rest > 0) {
+    mark_word(word_at(loop::var(row), Expr(whole)), at + Expr(whole * bits), rest, words);
+  }
   Expr begin = Expr(0), end = Expr(mask.span);
   if (mask.rows > 0) {
     begin = loop::max(begin, Expr(0) - first);
     end = loop::min(end, Expr(mask.rows) - first);
   }
-  body.push_back(loop::for_loop(row, begin, end - begin, loop::block(words)));
+  return loop::for_loop(row, begin, end - begin, loop::block(words));
 }
 
 /// Word `to` gets the bits of the elements from flat index `at` on, the first in the lowest bit: by
@@ -77,6 +91,112 @@ void Expansion::mark_word(const Expr& to, const Expr& at, int64_t elements,
   body.push_back(loop::store(marks_, to, result));
 }
 
+/// Bits of results next to one another, which read vectors of the factor, step by step.
+Stmt Expansion::mark_results(const Bindings& bindings, size_t depth) {
+  const StepMask& mask = schedule_.taken;
+  const std::string& axis = mask.results[depth];
+  const std::string variable = fresh(axis);
+  Bindings inner = bindings;
+  if (depth + 1 < mask.results.size()) {
+    inner[axis] = loop::var(variable);
+    return loop::for_loop(variable, Expr(0), axes_.at(axis)->extent,
+                          mark_results(inner, depth + 1));
+  }
+  // As many at once as leave registers for what is compared.
+  constexpr int64_t kMostVectors = 4;
+  const int64_t extent = *static_extent(*axes_.at(axis));
+  std::vector<Stmt> parts;
+  int64_t done = 0;
+  for (int32_t lanes = mask.lanes; done < extent; lanes /= 2) {
+    while (done + lanes <= extent) {
+      const int64_t vectors = std::min(kMostVectors, (extent - done) / lanes);
+      const int64_t count = (extent - done) / (vectors * lanes);
+      const std::string part = fresh(axis);
+      inner[axis] = Expr(done) + loop::var(part) * Expr(vectors * lanes);
+      parts.push_back(
+          loop::for_loop(part, Expr(0), Expr(count), mark_vectors(inner, vectors, lanes)));
+      done += count * vectors * lanes;
+    }
+  }
+  return loop::block(parts);
+}
+
+/// All words of so many vectors of results.
+Stmt Expansion::mark_vectors(const Bindings& bindings, int64_t vectors, int32_t lanes) {
+  const StepMask& mask = schedule_.taken;
+  const loop::Type type{mask.word, lanes};
+  const int64_t bits = mask.bits(), whole = mask.count / bits, rest = mask.count % bits;
+  const auto word = [&](const Expr& at, int64_t count) {
+    const std::string found = fresh("found"), bit = fresh("bit");
+    std::vector<Stmt> body = {loop::alloc(found, type, Expr(vectors), loop::Memory::registers)};
+    for (int64_t n = 0; n < vectors; ++n) {
+      body.push_back(loop::store(found, Expr(n), loop::int_constant(type, 0)));
+    }
+    const Expr step = at * Expr(bits) + loop::var(bit);
+    body.push_back(
+        loop::for_loop(bit, Expr(0), Expr(count),
+                       mark_step(found, loop::var(bit), step, bindings, vectors, lanes)));
+    const Expr row = loop::substitute(mask.row, bindings);
+    for (int64_t n = 0; n < vectors; ++n) {
+      body.push_back(loop::store(marks_, word_at(row + Expr(n * lanes), at),
+                                 loop::load(type, found, Expr(n))));
+    }
+    return loop::block(body);
+  };
+  std::vector<Stmt> words;
+  const std::string name = fresh("word");
+  if (whole > 0) {
+    words.push_back(loop::for_loop(name, Expr(0), Expr(whole), word(loop::var(name), bits)));
+  }
+  if (rest > 0) words.push_back(word(Expr(whole), rest));
+  return loop::block(words);
+}
+
+/// The bit of one step, where its conditions hold.
+Stmt Expansion::mark_step(const std::string& found, const Expr& bit, const Expr& step,
+                          Bindings place, int64_t vectors, int32_t lanes) {
+  const StepMask& mask = schedule_.taken;
+  const loop::Type type{mask.word, lanes}, one{mask.word, 1}, part{mask.element, lanes};
+  bind_step(place, step);
+  const auto& factors = values_[0]->args;
+  const Expr& factor = factors[0]->name == mask.factor ? factors[0] : factors[1];
+  const Expr at =
+      loop::substitute(loop::flat_index(kernel_.find(mask.factor)->shape, factor->args), place);
+  const Expr set = loop::broadcast(
+      loop::binary(Op::shl, loop::int_constant(one, 1), loop::cast(one, bit)), lanes);
+  std::vector<Stmt> body;
+  for (int64_t n = 0; n < vectors; ++n) {
+    const Expr value = loop::load(part, mask.factor, at + Expr(n * lanes));
+    const Expr differs = loop::binary(Op::ne, value, loop::float_constant(part, 0));
+    const Expr found_here = loop::select(differs, set, loop::int_constant(type, 0));
+    body.push_back(loop::store(
+        found, Expr(n), loop::binary(Op::bit_or, loop::load(type, found, Expr(n)), found_here)));
+  }
+  Expr guard;
+  for (const Expr& condition : guards_[0]) {
+    const Expr here = loop::substitute(condition, place);
+    guard = guard ? (guard && here) : here;
+  }
+  return guard ? loop::if_branch(guard, loop::block(body)) : loop::block(body);
+}
+
+/// The reduction axes' values in step number `step` of a row of bits.
+void Expansion::bind_step(Bindings& reduce, const Expr& step) const {
+  const StepMask& mask = schedule_.taken;
+  const bool guarded = !mask.results.empty() && !guards_[0].empty() && !guards_hold_;
+  Expr left = step;
+  for (size_t i = mask.axes.size(); i-- > 0;) {
+    const Expr extent = reduce_axes_[reduce_axes_.size() - mask.axes.size() + i].extent;
+    const bool is_last = i + 1 == mask.axes.size();
+    if (mask.is_joint && !guarded) {
+      reduce[mask.axes[i]] = is_last ? step : Expr(0);
+    } else {
+      reduce[mask.axes[i]] = i > 0 ? loop::floor_mod(left, extent) : left;
+      left = loop::floor_div(left, extent);
+    }
+  }
+}
+
 /// Each row asks for its part of the weights that the next block of the reduction reads, which lie
 /// right behind this one's.
 void Expansion::fetch_next_block(const Bindings& bindings, std::vector<Stmt>& body) const {
@@ -97,30 +217,45 @@ void Expansion::fetch_next_block(const Bindings& bindings, std::vector<Stmt>& bo
   }
 }
 
-/// The steps whose bit is set, in the place of the loops over a row. As their axes run through what
-/// is read without a gap, the last of them alone can count.
+/// The steps whose bit is set, in the place of the loops over a row.
 Stmt Expansion::masked_steps(const Bindings& bindings, const Bindings& reduce) {
   const StepMask& mask = schedule_.taken;
-  Bindings inner = reduce, place = bindings;
-  for (const std::string& axis : mask.axes) inner[axis] = Expr(0);
-  place.insert(inner.begin(), inner.end());
+  Bindings place = bindings;
+  place.insert(reduce.begin(), reduce.end());
+  bind_step(place, Expr(0));
   bool never = false;
-  const Expr guard = remaining_guard(0, place, never);
+  // Across rows, bits are set only where conditions hold.
+  const Expr guard = mask.results.empty() ? remaining_guard(0, place, never) : Expr();
   if (never) return loop::block({});
-  const std::string name = mask.words() > 1 ? fresh("word") : "";
-  const Expr word = mask.words() > 1 ? loop::var(name) : Expr(0);
   const Expr row = loop::substitute(mask.row, place);
-  const Expr marks = loop::load({mask.word, 1}, marks_, row * Expr(mask.words()) + word);
-  Stmt steps = steps_of_word(marks, word * Expr(mask.bits()), bindings, inner);
-  if (mask.words() > 1) steps = loop::for_loop(name, Expr(0), Expr(mask.words()), steps);
-  return guard ? loop::if_branch(guard, steps) : steps;
+  std::vector<Stmt> steps;
+  const auto add = [&](const Expr& word, int64_t joined) {
+    const loop::Type type{joined > 1 || mask.bits() > 32 ? Scalar::u64 : Scalar::u32, 1};
+    Expr bits;
+    for (int64_t i = 0; i < joined; ++i) {
+      Expr part = loop::load({mask.word, 1}, marks_, word_at(row, word + Expr(i)));
+      part = loop::cast(type, part);
+      if (i > 0) part = loop::binary(Op::shl, part, loop::int_constant(type, i * mask.bits()));
+      bits = bits ? loop::binary(Op::bit_or, bits, part) : part;
+    }
+    steps.push_back(steps_of_word(bits, word * Expr(mask.bits()), bindings, reduce));
+  };
+  const int64_t joined = mask.joined, groups = mask.words() / joined, rest = mask.words() % joined;
+  if (groups > 1) {
+    const std::string name = fresh("word");
+    add(loop::var(name) * Expr(joined), joined);
+    steps = {loop::for_loop(name, Expr(0), Expr(groups), steps[0])};
+  } else if (groups > 0) {
+    add(Expr(0), joined);
+  }
+  if (rest > 0) add(Expr(groups * joined), rest);
+  return guard ? loop::if_branch(guard, loop::block(steps)) : loop::block(steps);
 }
 
 /// `first`: the step of the word's lowest bit.
 Stmt Expansion::steps_of_word(const Expr& word, const Expr& first, const Bindings& bindings,
                               const Bindings& reduce) {
-  const bool wide = schedule_.taken.bits() > 32;
-  const loop::Type type{wide ? Scalar::u64 : Scalar::u32, 1};
+  const loop::Type type = word.type();
   const std::string left = fresh("left");
   const Expr remaining = loop::load(type, left, Expr(0));
   chain_ = 0;
@@ -128,8 +263,7 @@ Stmt Expansion::steps_of_word(const Expr& word, const Expr& first, const Binding
   const Stmt step = masked_step(left, remaining, first, bindings, reduce);
   guards_hold_ = false;
   return loop::block(
-      {loop::alloc(left, type, Expr(1), loop::Memory::registers),
-       loop::store(left, Expr(0), loop::cast(type, word)),
+      {loop::alloc(left, type, Expr(1), loop::Memory::registers), loop::store(left, Expr(0), word),
        loop::while_loop(loop::binary(Op::ne, remaining, loop::int_constant(type, 0)), step)});
 }
 
@@ -140,7 +274,7 @@ Stmt Expansion::masked_step(const std::string& left, const Expr& remaining, cons
   const Expr current = loop::var(bits, remaining.type());
   const Expr one = loop::int_constant(remaining.type(), 1);
   const Expr lowest = loop::cast({}, loop::unary(Op::trailing_zeros, current));
-  reduce[schedule_.taken.axes.back()] = loop::var(step);
+  bind_step(reduce, loop::var(step));
   std::vector<Stmt> body = {
       loop::let(bits, remaining), loop::let(step, lowest + first),
       loop::store(left, Expr(0), loop::binary(Op::bit_and, current, current - one)),

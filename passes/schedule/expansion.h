@@ -65,6 +65,13 @@ class Expansion {
   void share_guards();
   loop::Stmt reduce_loops(size_t depth, const Bindings& bindings, const Bindings& reduce);
   void mark_steps(const Bindings& bindings, std::vector<loop::Stmt>& body);
+  loop::Stmt mark_rows(const Bindings& bindings);
+  loop::Stmt mark_results(const Bindings& bindings, size_t depth);
+  loop::Stmt mark_vectors(const Bindings& bindings, int64_t vectors, int32_t lanes);
+  loop::Stmt mark_step(const std::string& found, const loop::Expr& bit, const loop::Expr& step,
+                       Bindings place, int64_t vectors, int32_t lanes);
+  loop::Expr word_at(const loop::Expr& row, const loop::Expr& word) const;
+  void bind_step(Bindings& reduce, const loop::Expr& step) const;
   void mark_word(const loop::Expr& to, const loop::Expr& at, int64_t elements,
                  std::vector<loop::Stmt>& body);
   void fetch_next_block(const Bindings& bindings, std::vector<loop::Stmt>& body) const;

@@ -120,17 +120,17 @@ std::string Expansion::fresh(const std::string& base) {
 // ---- loops over the axes ------------------------------------------------------------------------
 
 Stmt Expansion::axis_loops(size_t depth, const Bindings& bindings) {
-  if (schedule_.taken.axes.empty() || depth != schedule_.taken.depth) {
-    return loops_inside(depth, bindings);
-  }
+  const StepMask& mask = schedule_.taken;
   std::vector<Stmt> body;
-  mark_steps(bindings, body);
-  if (schedule_.local_totals > 0) {
+  if (schedule_.local_totals > 0 && depth == mask.depth) {
     totals_name_ = fresh("totals");
     const loop::Type type = definition_.accumulators[0].type;
     body.push_back(
         loop::alloc(totals_name_, type, Expr(schedule_.local_totals), loop::Memory::stack));
   }
+  // Across the factor's rows, each block has bits of its own.
+  const size_t blocks = mask.results.empty() ? 0 : schedule_.block_axes.size();
+  if (!mask.axes.empty() && depth == mask.depth + blocks) mark_steps(bindings, body);
   body.push_back(loops_inside(depth, bindings));
   return loop::block(body);
 }

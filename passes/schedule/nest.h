@@ -67,13 +67,13 @@ struct Fetch {
 };
 
 /// Steps of a reduction that are taken where their factor is not zero (nonzero_steps.h). Bits say
-/// so, a row of words for each row of the factor, in an array that the loops inside of `depth` of
-/// `order` share.
+/// so, a row of words for each row of the factor or, across these, for each result, in an array
+/// that the loops inside of `depth` of `order` share.
 struct StepMask {
-  std::vector<std::string> axes;  // of the innermost loops, along a row of the factor; empty: none
+  std::vector<std::string> axes;  // of the innermost loops, along a row of bits; empty: none
   std::string factor;             // its parameter
   loop::Scalar element = loop::Scalar::f32;
-  int64_t count = 0;                      // of a row's elements
+  int64_t count = 0;                      // of a row's bits
   loop::Scalar word = loop::Scalar::u32;  // unsigned
   int32_t lanes = 1;                      // elements that are compared at once
   size_t depth = 0;
@@ -81,6 +81,11 @@ struct StepMask {
   loop::Expr row;    // that a step needs, from `first` on, over all axes but those above
   int64_t span = 1;  // rows in the array
   int64_t rows = 0;  // 0: no row lies outside
+  // Across the factor's rows: the axes of results inside of `depth` that bits differ along, with
+  // the one along which the factor lies last. The array then has the first words of all rows first.
+  std::vector<std::string> results;  // empty: along the factor's rows
+  bool is_joint = true;              // the last of `axes` can count for all
+  int64_t joined = 1;                // words of a row that are gone through as one
   // A packed constant of which each result asks for a part of what the next block reads; may be
   // empty.
   std::string fetched;

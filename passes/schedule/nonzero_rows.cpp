@@ -44,9 +44,15 @@ Expr flat_of(const loop::Kernel& kernel, const Expr& access) {
   return loop::flat_index(kernel.find(access->name)->shape, access->args);
 }
 
+bool decides(const std::vector<Expr>& conditions, const std::string& axis) {
+  return std::any_of(conditions.begin(), conditions.end(),
+                     [&](const Expr& c) { return mentions(c, axis); });
+}
+
 /// The reduction axes that run through a row without a gap, the fastest one last.
 std::vector<Axis> along_row(const Definition& definition, const Expr& flat,
-                            const std::vector<Expr>& conditions, const std::string& block) {
+                            const std::vector<Expr>& conditions,
+                            const std::set<std::string>& outside) {
   std::vector<Axis> result;
   int64_t run = 1;
   for (bool found = true; found;) {
@@ -55,10 +61,10 @@ std::vector<Axis> along_row(const Definition& definition, const Expr& flat,
       const std::optional<int64_t> extent = static_extent(axis);
       const bool taken = std::any_of(result.begin(), result.end(),
                                      [&](const Axis& other) { return other.name == axis.name; });
-      const bool decided = std::any_of(conditions.begin(), conditions.end(),
-                                       [&](const Expr& c) { return mentions(c, axis.name); });
-      if (taken || decided || !extent || axis.name == block || coefficient(flat, axis.name) != run)
+      if (taken || decides(conditions, axis.name) || !extent || outside.contains(axis.name) ||
+          coefficient(flat, axis.name) != run) {
         continue;
+      }
       result.insert(result.begin(), axis);
       run *= *extent;
       found = true;
@@ -68,42 +74,114 @@ std::vector<Axis> along_row(const Definition& definition, const Expr& flat,
   return result;
 }
 
-}  // namespace
-
-std::optional<NonzeroRows> find_nonzero_rows(
-    const Definition& definition, const loop::Kernel& kernel,
-    const std::function<bool(const std::string&)>& is_rectified, const std::string& block) {
-  std::optional<Product> product = product_of(definition);
-  if (!product) return std::nullopt;
-  if (!is_rectified(product->a->name)) std::swap(product->a, product->b);
-  NonzeroRows result{.factor = product->a->name,
-                     .weight = product->b->name,
-                     .flat_weight = flat_of(kernel, product->b),
-                     .is_guarded = !product->conditions.empty()};
-  const loop::BufferParam& param = *kernel.find(result.factor);
-  const std::optional<int64_t> bytes = static_bytes(param);
-  if (!is_rectified(result.factor) || result.factor == result.weight) return std::nullopt;
-  if (!bytes || *bytes == 0) return std::nullopt;
-  if (param.element != Scalar::f32 && param.element != Scalar::f64) return std::nullopt;
-  result.row = flat_of(kernel, product->a);
-  for (const Axis& axis : along_row(definition, result.row, product->conditions, block)) {
-    result.axes.push_back(axis.name);
-    result.count *= *static_extent(axis);
+/// Whether the index grows evenly along the axes, the fastest one last.
+bool is_even(const Expr& flat, const std::vector<Axis>& axes) {
+  const std::optional<int64_t> step = coefficient(flat, axes.back().name);
+  int64_t run = 1;
+  for (size_t i = axes.size(); i-- > 0 && step;) {
+    if (coefficient(flat, axes[i].name) != *step * run) return false;
+    run *= *static_extent(axes[i]);
   }
+  return step.has_value();
+}
+
+void set_axes(NonzeroRows& rows, const std::vector<Axis>& axes) {
+  for (const Axis& axis : axes) {
+    rows.axes.push_back(axis.name);
+    rows.count *= *static_extent(axis);
+  }
+}
+
+/// Rows in the order in which the factor lies.
+bool find_along(const Definition& definition, const loop::BufferParam& param,
+                const std::vector<Expr>& conditions, const Expr& flat,
+                const std::set<std::string>& outside, NonzeroRows& result) {
+  const std::optional<int64_t> bytes = static_bytes(param);
+  const std::vector<Axis> axes = along_row(definition, flat, conditions, outside);
+  if (!bytes || *bytes == 0 || axes.empty()) return false;
+  set_axes(result, axes);
+  result.is_joint = is_even(result.flat_weight, axes);
+  result.row = flat;
   for (const std::string& axis : result.axes) {
     result.row = loop::substitute(result.row, {{axis, Expr(0)}});
   }
   const int64_t elements = *bytes / byte_size(loop::element_of(param.element));
-  if (result.count < 2 || elements % result.count != 0) return std::nullopt;
+  if (elements % result.count != 0) return false;
   result.rows = elements / result.count;
   // A row begins where another one ends.
   const Expr rest = loop::simplify(loop::floor_mod(result.row, Expr(result.count)));
-  if (!loop::is_constant(rest, 0)) return std::nullopt;
+  if (!loop::is_constant(rest, 0)) return false;
   result.row = loop::simplify(loop::floor_div(result.row, Expr(result.count)));
+  return true;
+}
+
+/// Rows of all steps, in the order in which what is multiplied lies.
+void find_across(const Definition& definition, const std::vector<Expr>& conditions,
+                 const Expr& flat, const std::set<std::string>& outside, NonzeroRows& result) {
+  std::vector<Axis> axes;
+  for (const Axis& axis : definition.reduce_axes) {
+    if (!outside.contains(axis.name)) axes.push_back(axis);
+  }
+  std::stable_sort(axes.begin(), axes.end(), [&](const Axis& a, const Axis& b) {
+    const auto step = [&](const Axis& axis) { return coefficient(result.flat_weight, axis.name); };
+    return step(a).value_or(0) > step(b).value_or(0);
+  });
+  if (axes.empty()) return;
+  set_axes(result, axes);
+  result.is_joint = is_even(flat, axes) && is_even(result.flat_weight, axes);
+  for (const Axis& axis : definition.axes) {
+    const bool differs = mentions(flat, axis.name) || decides(conditions, axis.name);
+    if (differs) result.results.insert(axis.name);
+  }
+}
+
+}  // namespace
+
+std::vector<ZeroFactor> zero_factors(const Definition& definition, const loop::Kernel& kernel,
+                                     const std::function<bool(const std::string&)>& is_rectified) {
+  const std::optional<Product> product = product_of(definition);
+  if (!product || product->a->name == product->b->name) return {};
+  std::vector<ZeroFactor> result;
+  for (const auto& [factor, weight] :
+       {std::pair(product->a, product->b), {product->b, product->a}}) {
+    const Scalar element = kernel.find(factor->name)->element;
+    if (!is_rectified(factor->name)) continue;
+    if (element != Scalar::f32 && element != Scalar::f64) continue;
+    const Expr flat = flat_of(kernel, factor);
+    result.push_back({factor->name, weight->name, {}});
+    for (const Axis& axis : definition.axes) {
+      const bool is_run = coefficient(flat, axis.name) == 1 && static_extent(axis).value_or(0) > 1;
+      if (!is_run || decides(product->conditions, axis.name)) continue;
+      result.push_back({factor->name, weight->name, axis.name});
+    }
+  }
+  return result;
+}
+
+std::optional<NonzeroRows> find_nonzero_rows(const Definition& definition,
+                                             const loop::Kernel& kernel, const ZeroFactor& of,
+                                             const std::set<std::string>& outside) {
   for (const Axis& axis : definition.reduce_axes) {
     if (!static_extent(axis)) return std::nullopt;
-    const bool inside = std::count(result.axes.begin(), result.axes.end(), axis.name) > 0;
-    if (!inside) result.order.push_back(axis.name);
+  }
+  const std::optional<Product> product = product_of(definition);
+  if (!product) return std::nullopt;
+  const bool is_first = product->a->name == of.factor;
+  const Expr flat = flat_of(kernel, is_first ? product->a : product->b);
+  NonzeroRows result{.of = of, .flat_weight = flat_of(kernel, is_first ? product->b : product->a)};
+  result.is_guarded = !product->conditions.empty();
+  if (!of.across.empty()) {
+    find_across(definition, product->conditions, flat, outside, result);
+  } else if (!find_along(definition, *kernel.find(of.factor), product->conditions, flat, outside,
+                         result)) {
+    return std::nullopt;
+  }
+  if (result.count < 2) return std::nullopt;
+  const auto is_inside = [&](const std::string& axis) {
+    return std::count(result.axes.begin(), result.axes.end(), axis) > 0;
+  };
+  for (const Axis& axis : definition.reduce_axes) {
+    if (!is_inside(axis.name)) result.order.push_back(axis.name);
   }
   result.order.insert(result.order.end(), result.axes.begin(), result.axes.end());
   return result;

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,22 +11,40 @@
 
 namespace backcast {
 
-/// The rows in which a sum reads a rectified factor.
-struct NonzeroRows {
-  std::string factor, weight;      // parameters: whose zeros, and what they multiply
-  loop::Expr flat_weight;          // index of the latter
-  std::vector<std::string> axes;   // of the reduction, that run through a row of the factor
-  std::vector<std::string> order;  // of all its axes: these are innermost
-  int64_t count = 1, rows = 0;     // elements of a row; rows of the factor
-  loop::Expr row;                  // that a result reads, over all axes but these
-  bool is_guarded = false;         // some rows that are named lie outside of the factor
+/// Two parameters that a sum multiplies, one of which was rectified.
+struct ZeroFactor {
+  std::string factor, weight;  // whose zeros, and what they multiply
+  // An axis of results along which the factor lies without a gap: a result's steps go across the
+  // factor's rows, as in the gradient of a product, Σ x[k, m]·y[k, n]. Empty: they run along a row.
+  std::string across;
 };
 
-/// The rows of a sum of products of two floats, if one of them is rectified.
-///   `is_rectified`: whether about half of a parameter's elements are zero;
-///   `block`: an axis that is not to run through a row; may be empty.
-std::optional<NonzeroRows> find_nonzero_rows(
-    const loop::Definition& definition, const loop::Kernel& kernel,
-    const std::function<bool(const std::string&)>& is_rectified, const std::string& block = {});
+/// How the sum's steps lie in the factor, and which bits say whether a step's element is zero.
+struct NonzeroRows {
+  ZeroFactor of;
+  loop::Expr flat_weight;          // index of the latter
+  std::vector<std::string> axes;   // of the reduction, that a row of bits runs through
+  std::vector<std::string> order;  // of all its axes: these are innermost
+  int64_t count = 1;               // bits of a row
+  bool is_joint = true;     // both parameters are read evenly along the axes, if not rearranged
+  bool is_guarded = false;  // some steps lie outside of the factor
+  // Along rows of the factor: all of these, and the one that a result reads, over all axes but
+  // `axes`.
+  int64_t rows = 0;
+  loop::Expr row;
+  // Across them: the axes of results that bits differ along.
+  std::set<std::string> results;
+};
+
+/// The factors whose zeros a sum of products of two floats may leave out.
+///   `is_rectified`: whether about half of a parameter's elements are zero.
+std::vector<ZeroFactor> zero_factors(const loop::Definition& definition, const loop::Kernel& kernel,
+                                     const std::function<bool(const std::string&)>& is_rectified);
+
+/// The rows for one of these, if all are of the same length, which is known.
+///   `outside`: axes of the reduction that are not to run through a row.
+std::optional<NonzeroRows> find_nonzero_rows(const loop::Definition& definition,
+                                             const loop::Kernel& kernel, const ZeroFactor& of,
+                                             const std::set<std::string>& outside = {});
 
 }  // namespace backcast

@@ -41,17 +41,6 @@ bool reorder(Packing& packing, const Definition& definition,
   return true;
 }
 
-/// Whether the operand's steps are equally far apart along the axes.
-bool is_even(const Expr& flat, const Definition& definition, const std::vector<std::string>& axes) {
-  const std::optional<int64_t> step = coefficient(flat, axes.back());
-  int64_t run = 1;
-  for (size_t i = axes.size(); i-- > 0 && step;) {
-    if (coefficient(flat, axes[i]) != *step * run) return false;
-    run *= extent_of(definition, axes[i]);
-  }
-  return step.has_value();
-}
-
 /// Registers that a result's steps take in turn, so that none waits for its own last addition.
 int64_t chains_for(int64_t registers, const TargetInfo& target) {
   const int64_t units = SkippingCosts::units(target);
@@ -77,34 +66,41 @@ class Candidate {
     rows_ = rows;
     result_.schedule = context_.choose(result_.definition, limits);
     if (!adapt()) return false;
-    const bool in_blocks = target_.vector_bits > 0 && costs().results() > 1 &&
-                           costs().weight_bytes(costs().steps()) > target_.l1_bytes;
+    const int64_t steps = costs().steps();
+    const bool fit = is_across() ? fits(steps) : costs().weight_bytes(steps) <= target_.l1_bytes;
+    const bool in_blocks = target_.vector_bits > 0 && costs().results() > 1 && !fit;
     if (in_blocks && !cut()) return false;
     gather_rows(in_blocks);
     return (!in_blocks || order_blocks()) && find_span();
   }
 
-  double cycles() const { return costs().skipping(); }
+  const std::string& weight() const { return rows_.of.weight; }
+  double cycles() const { return costs().skipping(marked()); }
   double taking_all(double cycles) const { return costs().taking_all(cycles); }
 
   SkippingNest finish() {
     StepMask& mask = result_.schedule.taken;
     mask = {.axes = rows_.axes,
-            .factor = rows_.factor,
-            .element = kernel_.find(rows_.factor)->element,
+            .factor = rows_.of.factor,
+            .element = kernel_.find(rows_.of.factor)->element,
             .count = rows_.count,
-            .word = mask_word(rows_.count, target_),
+            .word = word(),
             .lanes = static_cast<int32_t>(target_.vector_lanes(costs().element_bytes())),
             .depth = depth_,
             .first = first_,
-            .row = loop::simplify(rows_.row - first_),
-            .span = span_};
+            .row = loop::simplify(row_ - first_),
+            .span = span_,
+            .results = results_};
     if (rows_.is_guarded) mask.rows = rows_.rows;
-    const auto packing = result_.schedule.packed.find(rows_.weight);
+    if (is_across()) {
+      mask.is_joint = rows_.is_joint;
+      mask.joined = joined_words(rows_, costs().element_bytes(), target_);
+    }
+    const auto packing = result_.schedule.packed.find(rows_.of.weight);
     // The second cache is near enough without.
     const bool is_far = context_.program_bytes > target_.l2_bytes;
     if (is_far && result_.schedule.local_totals > 0 && packing != result_.schedule.packed.end()) {
-      mask.fetched = rows_.weight;
+      mask.fetched = rows_.of.weight;
     }
     return std::move(result_);
   }
@@ -112,6 +108,43 @@ class Candidate {
  private:
   SkippingCosts costs() const {
     return {target_, context_.program_bytes, rows_, result_.definition, result_.schedule, group_};
+  }
+
+  bool is_across() const { return !rows_.of.across.empty(); }
+
+  loop::Scalar word() const { return mask_word(rows_, costs().element_bytes(), target_); }
+
+  bool differs_along_vectors() const {
+    const std::string& axis = result_.schedule.vector_axis;
+    return is_across() ? rows_.results.contains(axis) : mentions(rows_.row, axis);
+  }
+
+  /// Whether vectors of results are not next to one another where they are stored.
+  bool scatters() const {
+    const auto& outputs = result_.definition.outputs;
+    return std::any_of(outputs.begin(), outputs.end(), [&](const loop::DefinitionOutput& output) {
+      const Expr flat = loop::flat_index(kernel_.find(output.buffer)->shape, output.indices);
+      return coefficient(flat, result_.schedule.vector_axis) != 1;
+    });
+  }
+
+  /// Elements of the factor that are compared.
+  double marked() const {
+    double elements = static_cast<double>(rows_.count);
+    if (!is_across()) return elements * static_cast<double>(rows_.rows);
+    elements *= static_cast<double>(span_ * result_.schedule.blocks);
+    for (size_t at = 0; at < depth_; ++at) {
+      const std::string& name = result_.schedule.order[at];
+      if (result_.schedule.is_block_axis(name)) continue;
+      int64_t trips = extent_of(result_.definition, name);
+      if (name == result_.schedule.vector_axis) {
+        trips = 0;
+        for (const VectorSegment& segment : result_.schedule.vector_segments)
+          trips += segment.count;
+      }
+      elements *= static_cast<double>(trips);
+    }
+    return elements;
   }
 
   bool adapt() {
@@ -124,13 +157,13 @@ class Candidate {
     if (costs().results() == 1 ? from_memory : loads_apart) return false;
     if (schedule.vector_axis.empty() || !schedule.lane_axis.empty() ||
         !schedule.block_axes.empty() || !schedule.tile_axis.empty() || schedule.jam > 1 ||
-        mentions(rows_.row, schedule.vector_axis) || schedule.packed.count(rows_.factor)) {
+        differs_along_vectors() || schedule.packed.count(rows_.of.factor)) {
       return false;
     }
-    if (costs().results() == 0) return false;
-    const auto packing = schedule.packed.find(rows_.weight);
+    if (costs().results() == 0 || (is_across() && scatters())) return false;
+    const auto packing = schedule.packed.find(rows_.of.weight);
     const bool fits = packing == schedule.packed.end()
-                          ? is_even(rows_.flat_weight, result_.definition, rows_.axes)
+                          ? rows_.is_joint || is_across()
                           : reorder(packing->second, result_.definition, rows_.order);
     if (!fits) return false;
     schedule.reduce_order = rows_.order;
@@ -143,36 +176,58 @@ class Candidate {
   /// Blocks whose weights the first cache holds, each for many results before the next one.
   bool cut() {
     constexpr int64_t kFewestSteps = 24;
-    int64_t size = rows_.count;
-    while (size > 0 && (rows_.count % size != 0 || !fits(size))) --size;
-    if (size < std::min(kFewestSteps, rows_.count)) return false;
-    if (size < rows_.count) {
-      if (rows_.axes.size() > 1) return false;
-      const std::string axis = rows_.axes[0], block = fresh_axis(result_.definition, axis);
-      result_.definition = cut_axis(result_.definition, axis, size, block);
-      const std::optional<NonzeroRows> rows =
-          find_nonzero_rows(result_.definition, kernel_, context_.is_rectified, block);
-      if (!rows) return false;
+    const int64_t all = rows_.count;
+    std::set<std::string> outside;
+    while (!fits(rows_.count)) {
+      const std::string axis = rows_.axes.front();
+      const int64_t extent = extent_of(result_.definition, axis), inside = rows_.count / extent;
+      int64_t size = extent - 1;
+      while (size > 0 && (extent % size != 0 || !fits(size * inside))) --size;
+      if (size < 2 || size * inside < kFewestSteps) {
+        if (rows_.axes.size() == 1) return false;
+        outside.insert(axis);
+      } else {
+        const std::string block = fresh_axis(result_.definition, axis);
+        result_.definition = cut_axis(result_.definition, axis, size, block);
+        outside.insert(block);
+      }
+      const auto rows = find_nonzero_rows(result_.definition, kernel_, rows_.of, outside);
+      if (!rows || rows->count < std::min(kFewestSteps, all)) return false;
       rows_ = *rows;
-      result_.schedule = context_.choose(result_.definition, limits_of());
-      if (!adapt()) return false;
     }
-    return true;
+    if (rows_.count == all) return true;
+    result_.schedule = context_.choose(result_.definition, limits_of());
+    return adapt();
   }
 
   TileLimits limits_of() const { return {1, result_.schedule.vector_segments.front().vectors}; }
 
   /// The innermost loops over results, `group_` of them, that share what they find of the factor
-  /// and, in blocks, the weights. What stands outside can be shared out among threads.
+  /// and, in blocks or where the first cache does not hold all panels, the weights. What stands
+  /// outside can be shared out among threads.
   void gather_rows(bool in_blocks) {
     NestSchedule& schedule = result_.schedule;
-    constexpr int64_t kMostMarked = 32;
-    const int64_t most = in_blocks ? target_.l1_bytes / costs().weight_bytes(1) : kMostMarked;
+    depth_ = 0;
+    if (target_.vector_bits == 0) return;
+    const bool in_panels = order_vectors(in_blocks);
+    const int64_t most_marked = is_across() ? 64 : 32;
+    const int64_t most = in_blocks ? target_.l1_bytes / costs().weight_bytes(1) : most_marked;
     int64_t blocks = 0;
     for (const VectorSegment& segment : schedule.vector_segments) blocks += segment.count;
-    const bool is_shared_out = target_.parallel_grain > 0 && (blocks == 1 || !in_blocks);
-    depth_ = target_.vector_bits > 0 ? schedule.order.size() : 0;
-    for (size_t at = schedule.order.size(); target_.vector_bits > 0 && at-- > 0;) {
+    const bool is_shared_out =
+        target_.parallel_grain > 0 && (blocks == 1 || !(in_blocks || in_panels));
+    depth_ = schedule.order.size();
+    gather_rows(most, in_blocks, is_shared_out);
+    if (!in_panels) return;
+    schedule.order.insert(schedule.order.begin() + static_cast<std::ptrdiff_t>(depth_),
+                          schedule.vector_axis);
+    // Threads share out the outermost loop, each with bits of its own.
+    if (depth_ == 0) ++depth_;
+  }
+
+  void gather_rows(int64_t most, bool in_blocks, bool is_shared_out) {
+    NestSchedule& schedule = result_.schedule;
+    for (size_t at = schedule.order.size(); at-- > 0;) {
       const std::string name = schedule.order[at];
       if (name == schedule.vector_axis) {
         // Results whose weights come one vector after another.
@@ -182,17 +237,38 @@ class Candidate {
       }
       const int64_t extent = extent_of(result_.definition, name);
       const bool is_all = is_shared_out && group_ * extent == costs().results();
-      if (extent > 1 && (is_all || group_ * extent > most)) {
+      const bool is_long = group_ * extent > most;
+      if (extent > 1 && (is_all || is_long)) {
         const int64_t size = part_of(extent, std::min(most / group_, extent / 2));
-        if (size == 1 || mentions(rows_.flat_weight, name)) return;
-        cut_results(name, size, at);
-        group_ *= size;
-        depth_ = at + 1;
-        return;
+        if (size > 1 && !mentions(rows_.flat_weight, name)) {
+          cut_results(name, size, at);
+          group_ *= size;
+          depth_ = at + 1;
+          return;
+        }
+        // What cannot be cut stays together.
+        if (is_long || name != rows_.of.across) return;
       }
       group_ *= extent;
       depth_ = at;
     }
+  }
+
+  /// Results that share vectors of comparisons are next to one another. True where the panels of
+  /// weights, together too large for the first cache, each wait for a place outside of the results
+  /// that share them.
+  bool order_vectors(bool in_blocks) {
+    std::vector<std::string>& order = result_.schedule.order;
+    const std::string& vectors = result_.schedule.vector_axis;
+    const bool in_panels = !in_blocks && costs().results() > 1 && !costs().holds_all();
+    if (in_panels || is_across()) std::erase(order, vectors);
+    if (is_across()) {
+      std::erase(order, rows_.of.across);
+      if (in_blocks) order.push_back(vectors);
+      order.push_back(rows_.of.across);
+      if (!in_blocks && !in_panels) order.push_back(vectors);
+    }
+    return in_panels;
   }
 
   /// The largest divisor that is not beyond `most`.
@@ -208,6 +284,7 @@ class Candidate {
     result_.definition = cut_axis(result_.definition, name, size, part);
     std::vector<std::string>& order = result_.schedule.order;
     order.insert(order.begin() + static_cast<std::ptrdiff_t>(at), part);
+    if (is_across()) return;
     rows_.row =
         loop::substitute(rows_.row, {{name, loop::var(part) * Expr(size) + loop::var(name)}});
   }
@@ -224,7 +301,7 @@ class Candidate {
                                rows_.order.end() - static_cast<std::ptrdiff_t>(rows_.axes.size()));
     // Taps whose weights are near together are taken one after another.
     int64_t steps = rows_.count;
-    while (!schedule.block_axes.empty() &&
+    while (!schedule.block_axes.empty() && !is_across() &&
            fits(steps * extent_of(result_.definition, schedule.block_axes.back()))) {
       steps *= extent_of(result_.definition, schedule.block_axes.back());
       schedule.block_axes.pop_back();
@@ -242,7 +319,14 @@ class Candidate {
   /// The rows of the factor that are read inside: from one on that depends on loops outside.
   bool find_span() {
     constexpr int64_t kMostBytes = int64_t{32} << 10;
-    Expr first = rows_.row;
+    if (is_across() ? !span_results() : !span_rows()) return false;
+    const int64_t bits = 8 * byte_size(loop::element_of(word()));
+    return span_ * ((rows_.count + bits - 1) / bits) * bits / 8 <= kMostBytes;
+  }
+
+  bool span_rows() {
+    row_ = rows_.row;
+    Expr first = row_;
     span_ = 1;
     const auto add = [&](const Axis& axis) {
       const std::optional<int64_t> step = coefficient(rows_.row, axis.name);
@@ -261,7 +345,21 @@ class Candidate {
       if (!along && !add(axis)) return false;
     }
     first_ = loop::simplify(first);
-    return span_ * ((rows_.count + 7) / 8) <= kMostBytes;
+    return true;
+  }
+
+  /// The same for the results inside, whose bits are of what they read across rows.
+  bool span_results() {
+    const std::vector<std::string>& order = result_.schedule.order;
+    row_ = first_ = Expr(0);
+    for (size_t at = depth_; at < order.size(); ++at) {
+      if (!rows_.results.contains(order[at])) continue;
+      const int64_t extent = extent_of(result_.definition, order[at]);
+      results_.push_back(order[at]);
+      row_ = row_ * Expr(extent) + loop::var(order[at]);
+      span_ *= extent;
+    }
+    return !results_.empty() && results_.back() == rows_.of.across;
   }
 
   const loop::Kernel& kernel_;
@@ -271,8 +369,9 @@ class Candidate {
   SkippingNest result_;
   int64_t group_ = 1;  // results beside one another that share a block's weights and bits
   size_t depth_ = 0;   // of their loops
-  Expr first_;         // of the rows that they read, and how many
-  int64_t span_ = 1;
+  Expr first_, row_;   // of the rows that they read: the first one, and each result's
+  int64_t span_ = 1;   // how many
+  std::vector<std::string> results_;  // inside, that bits differ along
 };
 
 }  // namespace
@@ -280,23 +379,27 @@ class Candidate {
 std::optional<SkippingNest> choose_nonzero_steps(const Definition& definition,
                                                  const loop::Kernel& kernel,
                                                  const SkippingContext& context) {
-  const std::optional<NonzeroRows> rows =
-      find_nonzero_rows(definition, kernel, context.is_rectified);
-  if (!rows) return std::nullopt;
   std::optional<Candidate> best;
   double cycles = 0;
-  for (const int64_t vectors : {16, 6, 4, 2}) {
-    Candidate candidate(definition, kernel, context);
-    if (!candidate.form(*rows, {1, vectors})) continue;
-    if (best && candidate.cycles() >= cycles) continue;
-    cycles = candidate.cycles();
-    best.emplace(std::move(candidate));
+  for (const ZeroFactor& factor : zero_factors(definition, kernel, context.is_rectified)) {
+    const std::optional<NonzeroRows> rows = find_nonzero_rows(definition, kernel, factor);
+    for (const int64_t vectors : {16, 6, 4, 2}) {
+      Candidate candidate(definition, kernel, context);
+      if (!rows || !candidate.form(*rows, {1, vectors})) continue;
+      if (best && candidate.cycles() >= cycles) continue;
+      cycles = candidate.cycles();
+      best.emplace(std::move(candidate));
+    }
   }
   constexpr double kGain = 1.05;
-  if (!best || kGain * cycles > best->taking_all(context.cycles())) return std::nullopt;
+  if (!best) return std::nullopt;
+  const double all = best->taking_all(context.cycles());
+  if (kGain * cycles > all) return std::nullopt;
   // Last: this looks at every weight.
-  if (!context.is_weight(rows->weight)) return std::nullopt;
-  return best->finish();
+  if (!context.is_finite(best->weight())) return std::nullopt;
+  SkippingNest nest = best->finish();
+  nest.part = cycles / all;
+  return nest;
 }
 
 }  // namespace backcast

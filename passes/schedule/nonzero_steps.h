@@ -2,7 +2,8 @@
 // needs only the rows of w where x[m, k] is not zero. Vector comparisons set a bit for each such k,
 // and the sum goes from one bit to the next: no step waits for a branch that nobody can predict.
 // Every row m has bits of its own, so that tiles of rows give way to rows one at a time, whose
-// weights have to come from the first cache.
+// weights have to come from the first cache. Gradients of weights, Σ x[k, m]·y[k, n], have a bit
+// for every k, too: vectors of words gather those of several m.
 #pragma once
 
 #include <functional>
@@ -19,6 +20,7 @@ namespace backcast {
 struct SkippingNest {
   loop::Definition definition;
   NestSchedule schedule;
+  double part = 1;  // of the cycles that taking every step takes
 };
 
 struct SkippingContext {
@@ -27,9 +29,8 @@ struct SkippingContext {
   int64_t program_bytes = 0;
   /// Are about half of a parameter's elements zero?
   std::function<bool(const std::string&)> is_rectified;
-  /// Is it a constant or trained, and need its infinities and NaNs, which zero does not take out of
-  /// a sum, not be minded?
-  std::function<bool(const std::string&)> is_weight;
+  /// Need a parameter's infinities and NaNs, which zero does not take out of a sum, not be minded?
+  std::function<bool(const std::string&)> is_finite;
   std::function<NestSchedule(const loop::Definition&, const TileLimits&)> choose;
   /// Of the definition when every step is taken.
   std::function<double()> cycles;

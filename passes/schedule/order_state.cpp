@@ -12,6 +12,7 @@
 #include "passes/schedule/choose.h"
 #include "passes/schedule/partition.h"
 #include "passes/schedule/reorder.h"
+#include "passes/schedule/zero_skipping.h"
 
 namespace backcast {
 namespace {
@@ -70,7 +71,10 @@ std::vector<Order> reversals(const Dims& shape) {
 
 class Ordering {
  public:
-  Ordering(const Program& program, const TargetInfo& target) : program_(program), target_(target) {}
+  Ordering(const Program& program, const TargetInfo& target, bool skips_zeros)
+      : program_(program), target_(target) {
+    if (skips_zeros) skipping_.emplace(program_, target);
+  }
 
   Program run() {
     find_calls();
@@ -257,7 +261,10 @@ class Ordering {
                definition.accumulators.empty() ? partition(definition) : phases(definition)) {
             Kernel seen = kernel;
             if (loop::only_definition(kernel)) coalesce(part, seen);
-            sum += schedule_cycles(part, seen, target_, is_constant, true);
+            const double cycles = schedule_cycles(part, seen, target_, is_constant, true);
+            const auto nest = skipping_ ? skipping_->choose(part, seen, step, true, true)
+                                        : std::optional<SkippingNest>();
+            sum += nest ? nest->part * cycles : cycles;
           }
         },
         nullptr);
@@ -266,6 +273,7 @@ class Ordering {
 
   Program program_;
   const TargetInfo& target_;
+  std::optional<ZeroSkipping> skipping_;
   std::vector<Call> calls_;
   std::map<std::string, int64_t> times_called_;
   std::set<BufferId> fixed_;
@@ -274,9 +282,9 @@ class Ordering {
 
 }  // namespace
 
-Program order_state(const Program& program, const TargetInfo& target) {
+Program order_state(const Program& program, const TargetInfo& target, bool skips_zeros) {
   if (program.states().empty() || target.vector_bits == 0) return program;
-  return Ordering(program, target).run();
+  return Ordering(program, target, skips_zeros).run();
 }
 
 }  // namespace backcast

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 
@@ -17,16 +16,15 @@
 #include "passes/schedule/fetch_operands.h"
 #include "passes/schedule/follow_reads.h"
 #include "passes/schedule/join_loops.h"
-#include "passes/schedule/nonzero_steps.h"
 #include "passes/schedule/operand_blocks.h"
 #include "passes/schedule/panel.h"
 #include "passes/schedule/partition.h"
-#include "passes/schedule/rectified.h"
 #include "passes/schedule/reduction_blocks.h"
 #include "passes/schedule/row_blocks.h"
 #include "passes/schedule/side_buffers.h"
 #include "passes/schedule/stage.h"
 #include "passes/schedule/vector_loops.h"
+#include "passes/schedule/zero_skipping.h"
 
 namespace backcast {
 namespace {
@@ -45,7 +43,7 @@ class Scheduling {
   Scheduling(const Program& program, const TargetInfo& target, const ScheduleOptions& options)
       : target_(target), result_(program), beside_(result_, target) {
     panels_ = options.threads == 1 || target.parallel_grain == 0;
-    if (options.skip_zeros) rectified_ = rectified_buffers(program);
+    if (options.skip_zeros) skipping_zeros_.emplace(result_, target);
     for (const Buffer& buffer : program.buffers) {
       if (buffer.kind != loop::BufferClass::constant || buffer.view_of >= 0) continue;
       constant_bytes_ += static_cast<int64_t>(buffer.value.bytes().size());
@@ -53,7 +51,10 @@ class Scheduling {
   }
 
   Program run() {
-    for (loop::EntryPoint& entry : result_.entries) schedule_steps(entry.steps);
+    for (loop::EntryPoint& entry : result_.entries) {
+      trains_ = loop::writes_state(result_, entry);
+      schedule_steps(entry.steps);
+    }
     return std::move(result_);
   }
 
@@ -220,35 +221,13 @@ class Scheduling {
   }
 
   /// The nest that leaves out steps whose factor is zero; null where that does not pay.
-  Stmt skip_zeros(const Definition& definition, Kernel& kernel, Step& step) {
-    const auto is_rectified = [&](const std::string& param) {
-      return rectified_.count(result_.owner(loop::buffer_of(kernel, step, param))) > 0;
-    };
-    const auto is_weight = [&](const std::string& param) {
-      const Buffer& buffer = result_.buffer(loop::buffer_of(kernel, step, param));
-      // Weights in training are finite, or training has failed.
-      if (buffer.kind == loop::BufferClass::state) return true;
-      if (buffer.kind != loop::BufferClass::constant || buffer.view_of >= 0) return false;
-      const Literal& value = buffer.value;
-      for (int64_t i = 0; i < value.element_count(); ++i) {
-        if (!std::isfinite(value.as_double(i))) return false;
-      }
-      return true;
-    };
-    const auto is_constant = [&](const std::string& param) {
-      return loop::passes_constant(result_, kernel, step, param);
-    };
-    const auto choose = [&](const Definition& d, const TileLimits& limits) {
-      return choose_schedule(d, kernel, target_, is_constant, true, limits);
-    };
-    const auto cycles = [&] {
-      return schedule_cycles(definition, kernel, target_, is_constant, true);
-    };
-    const std::optional<SkippingNest> nest = choose_nonzero_steps(
-        definition, kernel, {target_, constant_bytes_, is_rectified, is_weight, choose, cycles});
+  Stmt skip_zeros(const Definition& definition, Kernel& kernel, Step& step, bool alone) {
+    if (!skipping_zeros_) return {};
+    const std::optional<SkippingNest> nest =
+        skipping_zeros_->choose(definition, kernel, step, trains_, !among_statements_);
     if (!nest) return {};
     if (!kernel.locs.empty()) skipping_.push_back(kernel.locs.front());
-    return expand_nest(nest->definition, nest->schedule, kernel, step, true);
+    return expand_nest(nest->definition, nest->schedule, kernel, step, alone);
   }
 
   /// Results that vectors would scatter are summed into a buffer first. Returns what is left.
@@ -307,8 +286,8 @@ class Scheduling {
   /// `alone`: nothing else in the kernel reads its buffers.
   Stmt expand_one(const Definition& definition, Kernel& kernel, Step& step, bool alone) {
     NestSchedule chosen = choose(definition, kernel, step);
+    if (Stmt nest = skip_zeros(definition, kernel, step, alone)) return nest;
     if (alone) {
-      if (Stmt nest = skip_zeros(definition, kernel, step)) return nest;
       if (const auto cut = cut_reduction(definition, chosen, target_)) {
         const std::string totals = SideBuffers::fresh_parameter(kernel, "sum");
         NestSchedule in_blocks = choose(cut->definition, kernel, step);
@@ -372,9 +351,10 @@ class Scheduling {
   const TargetInfo& target_;
   Program result_;
   SideBuffers beside_;
-  bool panels_ = true;            // may operands and sums go through
-  std::set<BufferId> rectified_;  // none where zeros are not to be left out
-  std::vector<Loc> skipping_;     // the nodes that leave them out
+  bool panels_ = true;                          // may operands and sums go through
+  std::optional<ZeroSkipping> skipping_zeros_;  // nothing where they are not to be left out
+  std::vector<Loc> skipping_;                   // the nodes that leave them out
+  bool trains_ = false;                         // the entry point under way
   int64_t constant_bytes_ = 0;
   bool among_statements_ = false;  // what stands there can have no kernel run before it
   std::vector<Step> before_;       // rearrange what the step under way reads

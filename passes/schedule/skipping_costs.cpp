@@ -20,10 +20,16 @@ int64_t points(const std::vector<Axis>& axes) {
 
 }  // namespace
 
-Scalar mask_word(int64_t bits, const TargetInfo& target) {
-  if (bits <= 8) return Scalar::u8;
-  if (bits <= 16) return Scalar::u16;
-  return bits <= 32 || target.pointer_bits < 64 ? Scalar::u32 : Scalar::u64;
+Scalar mask_word(const NonzeroRows& rows, int element_bytes, const TargetInfo& target) {
+  if (!rows.of.across.empty()) return element_bytes == 8 ? Scalar::u64 : Scalar::u32;
+  if (rows.count <= 8) return Scalar::u8;
+  if (rows.count <= 16) return Scalar::u16;
+  return rows.count <= 32 || target.pointer_bits < 64 ? Scalar::u32 : Scalar::u64;
+}
+
+int64_t joined_words(const NonzeroRows& rows, int element_bytes, const TargetInfo& target) {
+  const int64_t bits = 8 * byte_size(loop::element_of(mask_word(rows, element_bytes, target)));
+  return !rows.of.across.empty() && rows.count > bits ? target.pointer_bits / bits : 1;
 }
 
 int64_t SkippingCosts::steps() const { return points(definition_.reduce_axes); }
@@ -47,28 +53,51 @@ int64_t SkippingCosts::weight_bytes(int64_t steps) const {
   return steps * width * element_bytes();
 }
 
-double SkippingCosts::skipping() const {
-  if (target_.vector_bits == 0) return scalar_cycles(0.5, 8, 6);
-  // A branch is known to be mispredicted long before the sums under way are done.
-  constexpr double kMispredicted = 6, kStep = 0.6, kVector = 2, kWord = 2;
-  const int64_t bits = 8 * byte_size(loop::element_of(mask_word(rows_.count, target_)));
-  const bool fused = target_.has_fma && target_.prefers_fma;
-  const auto words = static_cast<double>((rows_.count + bits - 1) / bits);
-  const double all = static_cast<double>(steps());
-  const double runs = all / static_cast<double>(rows_.count);
+bool SkippingCosts::holds_all() const {
+  return steps() * schedule_.columns() * element_bytes() <= target_.l1_bytes;
+}
+
+/// Cycles in which weights are brought into the order of reading at run time.
+double SkippingCosts::rearranging() const {
+  double cycles = 0;
+  for (const auto& [name, packing] : schedule_.packed) {
+    if (!packing.at_run_time) continue;
+    const bool copied = coefficient(rows_.flat_weight, schedule_.vector_axis) == 1;
+    cycles += (copied ? 0.25 : 0.5) * static_cast<double>(packed_count(schedule_, name));
+  }
+  return target_.halves_vectors ? 2 * cycles : cycles;
+}
+
+double SkippingCosts::skipping(double marked) const {
+  if (target_.vector_bits == 0) return scalar_cycles(0.5, 8, 6 * marked);
+  // A branch is known to be mispredicted before the sums under way are done, of which there are as
+  // many as arithmetic is slower than the instructions around it.
+  constexpr double kMispredicted = 12, kHidden = 6, kAround = 2;
+  constexpr double kStep = 0.6, kStride = 0.5, kSplit = 2, kVector = 2, kWord = 2;
+  const loop::Scalar word = mask_word(rows_, element_bytes(), target_);
+  const int64_t bits = 8 * byte_size(loop::element_of(word));
+  double steering = kStep;
+  if (!rows_.of.across.empty()) steering += rows_.is_joint ? kStride : kSplit;
   const double marking = kVector / static_cast<double>(target_.vector_lanes(element_bytes())) +
                          kWord / static_cast<double>(bits);
-  double cycles = static_cast<double>(rows_.rows * rows_.count) * marking;
+  const bool fused = target_.has_fma && target_.prefers_fma;
+  const int64_t joined = bits * joined_words(rows_, element_bytes(), target_);
+  const auto words = static_cast<double>((rows_.count + joined - 1) / joined);
+  const double all = static_cast<double>(steps());
+  const double runs = all / static_cast<double>(rows_.count);
+  double cycles = marked * marking + rearranging();
   if (!schedule_.block_axes.empty()) cycles += fetching();
   for (const VectorSegment& segment : schedule_.vector_segments) {
     const auto registers = static_cast<double>(segment.vectors);
     const double waiting =
         static_cast<double>(target_.fma_latency) / static_cast<double>(schedule_.chains);
     const double arithmetic = registers / static_cast<double>(units(target_)) * (fused ? 1 : 2);
-    const double step = std::max({arithmetic, waiting, arriving(segment, sharing_)}) + kStep;
+    const double step = std::max({arithmetic, waiting, arriving(segment, sharing_)}) + steering;
+    const double under_way = all / 2 / (runs * words) * std::max(0.0, arithmetic - kAround);
+    const double mispredicted = kMispredicted - std::min(kHidden, under_way);
     const double ends = registers * static_cast<double>(2 * schedule_.blocks);
     cycles += static_cast<double>(results() * segment.count) *
-              (all / 2 * step + runs * words * (kMispredicted + kWord) + ends);
+              (all / 2 * step + runs * words * (mispredicted + kWord) + ends);
   }
   return cycles;
 }
@@ -86,8 +115,7 @@ double SkippingCosts::taking_all(double cycles) const {
 /// Cycles in which a step's weights come from behind the first cache, for so many results.
 double SkippingCosts::arriving(const VectorSegment& segment, int64_t sharing) const {
   const double far = target_.vector_bits > 256 && !target_.halves_vectors ? 48 : 32;
-  const bool near = results() > 1 ? weight_bytes(steps()) <= target_.l1_bytes
-                                  : program_bytes_ <= target_.l1_bytes;
+  const bool near = results() > 1 ? holds_all() : program_bytes_ <= target_.l1_bytes;
   const auto width = static_cast<double>(segment.width() * element_bytes());
   return near ? 0 : width / far / static_cast<double>(sharing);
 }
@@ -101,12 +129,12 @@ double SkippingCosts::fetching() const {
 }
 
 /// Without vectors a product is a load, a multiplication and an addition. `part`: of the steps;
-/// `each`: for each of these; `mark`: for each element of the factor.
-double SkippingCosts::scalar_cycles(double part, double each, double mark) const {
+/// `each`: for each of these; `marking`: cycles before.
+double SkippingCosts::scalar_cycles(double part, double each, double marking) const {
   const Scalar scalar = definition_.accumulators[0].type.scalar;
   const bool soft = scalar == Scalar::f64 ? !target_.has_f64 : !target_.has_f32;
   const double product = soft ? 60 : 3;
-  double cycles = mark * static_cast<double>(rows_.rows * rows_.count);
+  double cycles = marking;
   for (const VectorSegment& segment : schedule_.vector_segments) {
     cycles += part * static_cast<double>(segment.count * steps()) *
               (each + product * static_cast<double>(segment.vectors));

@@ -7,8 +7,12 @@
 
 namespace backcast {
 
-/// The largest type of words that is no wider than an address, or the smallest one for all bits.
-loop::Scalar mask_word(int64_t bits, const TargetInfo& target);
+/// Of the words that hold a row's bits: the largest type that is no wider than an address, or the
+/// smallest one for all bits; across rows, as wide as the elements, which share vectors with it.
+loop::Scalar mask_word(const NonzeroRows& rows, int element_bytes, const TargetInfo& target);
+
+/// Words that are gone through as one: the end of each is a branch that nobody can predict.
+int64_t joined_words(const NonzeroRows& rows, int element_bytes, const TargetInfo& target);
 
 class SkippingCosts {
  public:
@@ -24,8 +28,8 @@ class SkippingCosts {
         schedule_(schedule),
         sharing_(sharing) {}
 
-  /// Cycles when half of the steps are taken.
-  double skipping() const;
+  /// Cycles when half of the steps are taken. `marked`: elements of the factor that are compared.
+  double skipping(double marked) const;
   /// Cycles when all are, under a schedule that takes `cycles` by its arithmetic.
   double taking_all(double cycles) const;
 
@@ -35,6 +39,8 @@ class SkippingCosts {
   int element_bytes() const;
   /// Bytes of the weights that the widest vectors read in so many steps.
   int64_t weight_bytes(int64_t steps) const;
+  /// Whether the first cache holds all weights.
+  bool holds_all() const;
   /// Beyond so many bytes, constants come from memory: what a third cache holds for sure.
   static int64_t held(const TargetInfo& target) { return 16 * target.l2_bytes; }
   /// Whole registers that are multiplied and added in a cycle.
@@ -45,7 +51,8 @@ class SkippingCosts {
  private:
   double arriving(const VectorSegment& segment, int64_t sharing) const;
   double fetching() const;
-  double scalar_cycles(double part, double each, double mark) const;
+  double rearranging() const;
+  double scalar_cycles(double part, double each, double marking) const;
 
   const TargetInfo& target_;
   int64_t program_bytes_;
