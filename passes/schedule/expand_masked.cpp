@@ -8,6 +8,7 @@
 
 namespace backcast {
 
+using loop::Axis;
 using loop::Expr;
 using loop::Op;
 using loop::Scalar;
@@ -17,8 +18,8 @@ using loop::Stmt;
 void Expansion::mark_steps(const Bindings& bindings, std::vector<Stmt>& body) {
   const StepMask& mask = schedule_.taken;
   marks_ = fresh("marks");
-  body.push_back(
-      loop::alloc(marks_, {mask.word, 1}, Expr(mask.span * mask.words()), loop::Memory::stack));
+  const int64_t words = mask.span * mask.words() * (mask.has_border ? 2 : 1);
+  body.push_back(loop::alloc(marks_, {mask.word, 1}, Expr(words), loop::Memory::stack));
   body.push_back(mask.results.empty() ? mark_rows(bindings) : mark_results(bindings, 0));
 }
 
@@ -127,19 +128,27 @@ Stmt Expansion::mark_vectors(const Bindings& bindings, int64_t vectors, int32_t 
   const loop::Type type{mask.word, lanes};
   const int64_t bits = mask.bits(), whole = mask.count / bits, rest = mask.count % bits;
   const auto word = [&](const Expr& at, int64_t count) {
-    const std::string found = fresh("found"), bit = fresh("bit");
-    std::vector<Stmt> body = {loop::alloc(found, type, Expr(vectors), loop::Memory::registers)};
-    for (int64_t n = 0; n < vectors; ++n) {
-      body.push_back(loop::store(found, Expr(n), loop::int_constant(type, 0)));
+    const std::string bit = fresh("bit");
+    std::vector<std::string> found = {fresh("found")};
+    if (mask.has_border) found.push_back(fresh("border"));
+    std::vector<Stmt> body;
+    for (const std::string& name : found) {
+      body.push_back(loop::alloc(name, type, Expr(vectors), loop::Memory::registers));
+      for (int64_t n = 0; n < vectors; ++n) {
+        body.push_back(loop::store(name, Expr(n), loop::int_constant(type, 0)));
+      }
     }
     const Expr step = at * Expr(bits) + loop::var(bit);
     body.push_back(
         loop::for_loop(bit, Expr(0), Expr(count),
                        mark_step(found, loop::var(bit), step, bindings, vectors, lanes)));
     const Expr row = loop::substitute(mask.row, bindings);
-    for (int64_t n = 0; n < vectors; ++n) {
-      body.push_back(loop::store(marks_, word_at(row + Expr(n * lanes), at),
-                                 loop::load(type, found, Expr(n))));
+    for (size_t part = 0; part < found.size(); ++part) {
+      const Expr first = Expr(static_cast<int64_t>(part) * mask.span * mask.words()) + row;
+      for (int64_t n = 0; n < vectors; ++n) {
+        body.push_back(loop::store(marks_, word_at(first + Expr(n * lanes), at),
+                                   loop::load(type, found[part], Expr(n))));
+      }
     }
     return loop::block(body);
   };
@@ -152,8 +161,9 @@ Stmt Expansion::mark_vectors(const Bindings& bindings, int64_t vectors, int32_t 
   return loop::block(words);
 }
 
-/// The bit of one step, where its conditions hold.
-Stmt Expansion::mark_step(const std::string& found, const Expr& bit, const Expr& step,
+/// The bit of one step, where its conditions hold; those of jammed elements decide which word gets
+/// it.
+Stmt Expansion::mark_step(const std::vector<std::string>& found, const Expr& bit, const Expr& step,
                           Bindings place, int64_t vectors, int32_t lanes) {
   const StepMask& mask = schedule_.taken;
   const loop::Type type{mask.word, lanes}, one{mask.word, 1}, part{mask.element, lanes};
@@ -164,20 +174,83 @@ Stmt Expansion::mark_step(const std::string& found, const Expr& bit, const Expr&
       loop::substitute(loop::flat_index(kernel_.find(mask.factor)->shape, factor->args), place);
   const Expr set = loop::broadcast(
       loop::binary(Op::shl, loop::int_constant(one, 1), loop::cast(one, bit)), lanes);
-  std::vector<Stmt> body;
-  for (int64_t n = 0; n < vectors; ++n) {
-    const Expr value = loop::load(part, mask.factor, at + Expr(n * lanes));
-    const Expr differs = loop::binary(Op::ne, value, loop::float_constant(part, 0));
-    const Expr found_here = loop::select(differs, set, loop::int_constant(type, 0));
-    body.push_back(loop::store(
-        found, Expr(n), loop::binary(Op::bit_or, loop::load(type, found, Expr(n)), found_here)));
+  const auto set_in = [&](const std::string& name) {
+    std::vector<Stmt> body;
+    for (int64_t n = 0; n < vectors; ++n) {
+      const Expr value = loop::load(part, mask.factor, at + Expr(n * lanes));
+      const Expr differs = loop::binary(Op::ne, value, loop::float_constant(part, 0));
+      const Expr here = loop::select(differs, set, loop::int_constant(type, 0));
+      body.push_back(loop::store(name, Expr(n),
+                                 loop::binary(Op::bit_or, loop::load(type, name, Expr(n)), here)));
+    }
+    return loop::block(body);
+  };
+  Expr guard, all;
+  for (const Expr& condition : guards_[0]) {
+    const bool jammed = asks_jammed(condition);
+    const Expr here = loop::substitute(jammed ? all_jammed(condition) : condition, place);
+    Expr& both = jammed ? all : guard;
+    both = both ? (both && here) : here;
   }
+  Stmt body = set_in(found[0]);
+  if (all) body = loop::if_branch(all, body, set_in(found[1]));
+  return guard ? loop::if_branch(guard, body) : body;
+}
+
+bool Expansion::asks_jammed(const Expr& condition) const {
+  const auto asks = [&](const std::string& jam) {
+    return !jam.empty() && mentions(condition, jam);
+  };
+  return asks(schedule_.jam_axis) || asks(schedule_.outer_jam_axis);
+}
+
+/// Whether a condition, affine in a jammed axis, holds for the first and the last element of it.
+Expr Expansion::all_jammed(const Expr& condition) const {
+  Expr result;
+  for (const std::string& jam : {schedule_.jam_axis, schedule_.outer_jam_axis}) {
+    if (jam.empty() || !mentions(condition, jam)) continue;
+    for (const int64_t element : {int64_t{0}, *static_extent(*axes_.at(jam)) - 1}) {
+      const Expr part = loop::substitute(condition, {{jam, Expr(element)}});
+      result = result ? (result && part) : part;
+    }
+  }
+  return result;
+}
+
+/// A row of the tile in a step that not all jammed elements take.
+void Expansion::border_updates(int64_t m, const Bindings& place, std::vector<Stmt>& body) {
+  const Bindings jammed = at({}, m);
   Expr guard;
   for (const Expr& condition : guards_[0]) {
-    const Expr here = loop::substitute(condition, place);
-    guard = guard ? (guard && here) : here;
+    // Bits are set only where the others hold.
+    const Expr here = loop::simplify(loop::substitute(condition, jammed));
+    if (!asks_jammed(condition) || always_holds(here)) continue;
+    const Expr asked = loop::substitute(here, place);
+    guard = guard ? (guard && asked) : asked;
   }
-  return guard ? loop::if_branch(guard, loop::block(body)) : loop::block(body);
+  std::vector<Stmt> row;
+  LetCache lets(row, [this](const std::string& base) { return fresh(base); });
+  guards_hold_ = true;
+  for (int64_t n = 0; n < vectors(); ++n) update({m, n, chain_}, vectorizer(n), place, lets, row);
+  guards_hold_ = false;
+  body.push_back(guard ? loop::if_branch(guard, loop::block(row)) : loop::block(row));
+}
+
+/// Whether an affine condition over reduction axes holds at all ends of these.
+bool Expansion::always_holds(const Expr& condition) const {
+  std::vector<Expr> corners = {condition};
+  for (const Axis& axis : definition_.reduce_axes) {
+    if (!mentions(condition, axis.name)) continue;
+    std::vector<Expr> both;
+    for (const Expr& corner : corners) {
+      for (const int64_t end : {int64_t{0}, *static_extent(axis) - 1}) {
+        both.push_back(loop::substitute(corner, {{axis.name, Expr(end)}}));
+      }
+    }
+    corners = std::move(both);
+  }
+  return std::all_of(corners.begin(), corners.end(),
+                     [](const Expr& corner) { return evaluate(corner, {}) == 1; });
 }
 
 /// The reduction axes' values in step number `step` of a row of bits.
@@ -227,9 +300,22 @@ Stmt Expansion::masked_steps(const Bindings& bindings, const Bindings& reduce) {
   // Across rows, bits are set only where conditions hold.
   const Expr guard = mask.results.empty() ? remaining_guard(0, place, never) : Expr();
   if (never) return loop::block({});
-  const Expr row = loop::substitute(mask.row, place);
   std::vector<Stmt> steps;
-  const auto add = [&](const Expr& word, int64_t joined) {
+  const Expr row = loop::substitute(mask.row, place);
+  steps_of_row(row, bindings, reduce, steps);
+  if (mask.has_border) {
+    at_border_ = true;
+    steps_of_row(row + Expr(mask.span * mask.words()), bindings, reduce, steps);
+    at_border_ = false;
+  }
+  return guard ? loop::if_branch(guard, loop::block(steps)) : loop::block(steps);
+}
+
+/// The steps of all words of a row.
+void Expansion::steps_of_row(const Expr& row, const Bindings& bindings, const Bindings& reduce,
+                             std::vector<Stmt>& steps) {
+  const StepMask& mask = schedule_.taken;
+  const auto of_words = [&](const Expr& word, int64_t joined) {
     const loop::Type type{joined > 1 || mask.bits() > 32 ? Scalar::u64 : Scalar::u32, 1};
     Expr bits;
     for (int64_t i = 0; i < joined; ++i) {
@@ -238,18 +324,17 @@ Stmt Expansion::masked_steps(const Bindings& bindings, const Bindings& reduce) {
       if (i > 0) part = loop::binary(Op::shl, part, loop::int_constant(type, i * mask.bits()));
       bits = bits ? loop::binary(Op::bit_or, bits, part) : part;
     }
-    steps.push_back(steps_of_word(bits, word * Expr(mask.bits()), bindings, reduce));
+    return steps_of_word(bits, word * Expr(mask.bits()), bindings, reduce);
   };
   const int64_t joined = mask.joined, groups = mask.words() / joined, rest = mask.words() % joined;
   if (groups > 1) {
     const std::string name = fresh("word");
-    add(loop::var(name) * Expr(joined), joined);
-    steps = {loop::for_loop(name, Expr(0), Expr(groups), steps[0])};
+    const Stmt each = of_words(loop::var(name) * Expr(joined), joined);
+    steps.push_back(loop::for_loop(name, Expr(0), Expr(groups), each));
   } else if (groups > 0) {
-    add(Expr(0), joined);
+    steps.push_back(of_words(Expr(0), joined));
   }
-  if (rest > 0) add(Expr(groups * joined), rest);
-  return guard ? loop::if_branch(guard, loop::block(steps)) : loop::block(steps);
+  if (rest > 0) steps.push_back(of_words(Expr(groups * joined), rest));
 }
 
 /// `first`: the step of the word's lowest bit.
@@ -259,7 +344,7 @@ Stmt Expansion::steps_of_word(const Expr& word, const Expr& first, const Binding
   const std::string left = fresh("left");
   const Expr remaining = loop::load(type, left, Expr(0));
   chain_ = 0;
-  guards_hold_ = true;
+  guards_hold_ = !at_border_;
   const Stmt step = masked_step(left, remaining, first, bindings, reduce);
   guards_hold_ = false;
   return loop::block(

@@ -312,6 +312,10 @@ Stmt Expansion::updates(const Bindings& bindings, const Bindings& reduce) {
   for (int64_t m = 0; m < rows(); ++m) {
     Bindings place = at(bindings, m);
     place.insert(reduce.begin(), reduce.end());
+    if (at_border_) {
+      border_updates(m, place, body);
+      continue;
+    }
     for (int64_t n = 0; n < vectors(); ++n) {
       update({m, n, chain_}, vectorizer(n), place, lets, body);
     }

@@ -68,14 +68,20 @@ class Expansion {
   loop::Stmt mark_rows(const Bindings& bindings);
   loop::Stmt mark_results(const Bindings& bindings, size_t depth);
   loop::Stmt mark_vectors(const Bindings& bindings, int64_t vectors, int32_t lanes);
-  loop::Stmt mark_step(const std::string& found, const loop::Expr& bit, const loop::Expr& step,
-                       Bindings place, int64_t vectors, int32_t lanes);
+  loop::Stmt mark_step(const std::vector<std::string>& found, const loop::Expr& bit,
+                       const loop::Expr& step, Bindings place, int64_t vectors, int32_t lanes);
+  bool asks_jammed(const loop::Expr& condition) const;
+  loop::Expr all_jammed(const loop::Expr& condition) const;
+  void border_updates(int64_t m, const Bindings& place, std::vector<loop::Stmt>& body);
+  bool always_holds(const loop::Expr& condition) const;
   loop::Expr word_at(const loop::Expr& row, const loop::Expr& word) const;
   void bind_step(Bindings& reduce, const loop::Expr& step) const;
   void mark_word(const loop::Expr& to, const loop::Expr& at, int64_t elements,
                  std::vector<loop::Stmt>& body);
   void fetch_next_block(const Bindings& bindings, std::vector<loop::Stmt>& body) const;
   loop::Stmt masked_steps(const Bindings& bindings, const Bindings& reduce);
+  void steps_of_row(const loop::Expr& row, const Bindings& bindings, const Bindings& reduce,
+                    std::vector<loop::Stmt>& steps);
   loop::Stmt steps_of_word(const loop::Expr& word, const loop::Expr& first,
                            const Bindings& bindings, const Bindings& reduce);
   loop::Stmt masked_step(const std::string& left, const loop::Expr& remaining,
@@ -149,6 +155,7 @@ class Expansion {
   loop::Expr block_, vector_base_, tile_base_;
   std::set<std::string> inside_;  // tiled axes of which every guard holds
   bool guards_hold_ = false;      // of the steps under construction: they have been asked
+  bool at_border_ = false;        // steps that not all jammed elements take: these are asked
   int64_t chain_ = 0;             // that takes the step in hand of an unrolled reduction
   int64_t copy_ = 0;              // the step in hand of the unrolled loop's iteration
   std::vector<std::string> registers_, tails_;

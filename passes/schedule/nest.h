@@ -86,6 +86,8 @@ struct StepMask {
   std::vector<std::string> results;  // empty: along the factor's rows
   bool is_joint = true;              // the last of `axes` can count for all
   int64_t joined = 1;                // words of a row that are gone through as one
+  // Behind all words of the steps that every jammed element takes are those of the other steps.
+  bool has_border = false;
   // A packed constant of which each result asks for a part of what the next block reads; may be
   // empty.
   std::string fetched;

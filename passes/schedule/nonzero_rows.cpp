@@ -129,8 +129,16 @@ void find_across(const Definition& definition, const std::vector<Expr>& conditio
   if (axes.empty()) return;
   set_axes(result, axes);
   result.is_joint = is_even(flat, axes) && is_even(result.flat_weight, axes);
+  // What depends on taps is asked tap by tap.
+  std::vector<Expr> of_all;
+  for (const Expr& condition : conditions) {
+    const auto asks = [&](const std::string& tap) { return mentions(condition, tap); };
+    if (std::none_of(result.of.taps.begin(), result.of.taps.end(), asks)) {
+      of_all.push_back(condition);
+    }
+  }
   for (const Axis& axis : definition.axes) {
-    const bool differs = mentions(flat, axis.name) || decides(conditions, axis.name);
+    const bool differs = mentions(flat, axis.name) || decides(of_all, axis.name);
     if (differs) result.results.insert(axis.name);
   }
 }

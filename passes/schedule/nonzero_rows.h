@@ -17,6 +17,9 @@ struct ZeroFactor {
   // An axis of results along which the factor lies without a gap: a result's steps go across the
   // factor's rows, as in the gradient of a product, Σ x[k, m]·y[k, n]. Empty: they run along a row.
   std::string across;
+  // Axes of results that all take part in a step (shift_taps.h), the fastest one last.
+  std::vector<std::string> taps = {};
+  double border = 0;  // the share of steps that some of them do not take part in
 };
 
 /// How the sum's steps lie in the factor, and which bits say whether a step's element is zero.

@@ -9,6 +9,7 @@
 #include "passes/schedule/affine.h"
 #include "passes/schedule/nonzero_rows.h"
 #include "passes/schedule/reduction_blocks.h"
+#include "passes/schedule/shift_taps.h"
 #include "passes/schedule/skipping_costs.h"
 
 namespace backcast {
@@ -95,6 +96,7 @@ class Candidate {
     if (is_across()) {
       mask.is_joint = rows_.is_joint;
       mask.joined = joined_words(rows_, costs().element_bytes(), target_);
+      mask.has_border = !rows_.of.taps.empty();
     }
     const auto packing = result_.schedule.packed.find(rows_.of.weight);
     // The second cache is near enough without.
@@ -169,8 +171,25 @@ class Candidate {
     schedule.reduce_order = rows_.order;
     schedule.unrolled.clear();
     schedule.reduce_unroll = 1;
-    schedule.chains = chains_for(schedule.vector_segments.front().vectors, target_);
+    const int64_t vectors = schedule.vector_segments.front().vectors;
+    if (!jam_taps(vectors)) return false;
+    schedule.chains = chains_for(schedule.jam * vectors, target_);
     return true;
+  }
+
+  /// All taps take the step of a bit. False where there are no registers for that.
+  bool jam_taps(int64_t vectors) {
+    NestSchedule& schedule = result_.schedule;
+    const std::vector<std::string>& taps = rows_.of.taps;
+    if (taps.empty()) return true;
+    for (const std::string& tap : taps) schedule.jam *= extent_of(result_.definition, tap);
+    std::erase_if(schedule.order, [&](const std::string& axis) {
+      return std::count(taps.begin(), taps.end(), axis) > 0;
+    });
+    schedule.jam_axis = taps.back();
+    if (taps.size() > 1) schedule.outer_jam_axis = taps[taps.size() - 2];
+    constexpr int64_t kOthers = 3;
+    return taps.size() <= 2 && schedule.jam * vectors + kOthers <= target_.vector_registers;
   }
 
   /// Blocks whose weights the first cache holds, each for many results before the next one.
@@ -311,7 +330,8 @@ class Candidate {
     schedule.order.insert(schedule.order.begin() + static_cast<std::ptrdiff_t>(depth_),
                           schedule.block_axes.begin(), schedule.block_axes.end());
     for (const VectorSegment& segment : schedule.vector_segments) {
-      schedule.local_totals = std::max(schedule.local_totals, group_ * segment.width());
+      schedule.local_totals =
+          std::max(schedule.local_totals, group_ * schedule.jam * segment.width());
     }
     return true;
   }
@@ -381,14 +401,31 @@ std::optional<SkippingNest> choose_nonzero_steps(const Definition& definition,
                                                  const SkippingContext& context) {
   std::optional<Candidate> best;
   double cycles = 0;
-  for (const ZeroFactor& factor : zero_factors(definition, kernel, context.is_rectified)) {
-    const std::optional<NonzeroRows> rows = find_nonzero_rows(definition, kernel, factor);
+  const auto consider = [&](const Definition& form, const ZeroFactor& factor) {
+    const std::optional<NonzeroRows> rows = find_nonzero_rows(form, kernel, factor);
     for (const int64_t vectors : {16, 6, 4, 2}) {
-      Candidate candidate(definition, kernel, context);
+      Candidate candidate(form, kernel, context);
       if (!rows || !candidate.form(*rows, {1, vectors})) continue;
       if (best && candidate.cycles() >= cycles) continue;
       cycles = candidate.cycles();
       best.emplace(std::move(candidate));
+    }
+  };
+  for (ZeroFactor factor : zero_factors(definition, kernel, context.is_rectified)) {
+    consider(definition, factor);
+    if (factor.across.empty()) continue;
+    const std::optional<ShiftedTaps> shifted = shift_taps(definition, factor.factor);
+    if (!shifted) continue;
+    // All taps, or those along the last axes.
+    for (size_t first = 0; first < shifted->taps.size(); ++first) {
+      factor.taps.clear();
+      double inside = 1;
+      for (size_t i = first; i < shifted->taps.size(); ++i) {
+        factor.taps.push_back(shifted->taps[i]);
+        inside *= shifted->inside[i];
+      }
+      factor.border = 1 - inside;
+      consider(shifted->definition, factor);
     }
   }
   constexpr double kGain = 1.05;

@@ -39,7 +39,7 @@ int64_t SkippingCosts::results() const {
   for (const Axis& axis : definition_.axes) {
     if (axis.name != schedule_.vector_axis) n *= static_extent(axis).value_or(0);
   }
-  return n;
+  return n / schedule_.jam;
 }
 
 int SkippingCosts::element_bytes() const {
@@ -73,7 +73,7 @@ double SkippingCosts::skipping(double marked) const {
   // A branch is known to be mispredicted before the sums under way are done, of which there are as
   // many as arithmetic is slower than the instructions around it.
   constexpr double kMispredicted = 12, kHidden = 6, kAround = 2;
-  constexpr double kStep = 0.6, kStride = 0.5, kSplit = 2, kVector = 2, kWord = 2;
+  constexpr double kStep = 0.6, kStride = 0.5, kSplit = 2, kAsked = 4, kVector = 2, kWord = 2;
   const loop::Scalar word = mask_word(rows_, element_bytes(), target_);
   const int64_t bits = 8 * byte_size(loop::element_of(word));
   double steering = kStep;
@@ -83,21 +83,25 @@ double SkippingCosts::skipping(double marked) const {
   const bool fused = target_.has_fma && target_.prefers_fma;
   const int64_t joined = bits * joined_words(rows_, element_bytes(), target_);
   const auto words = static_cast<double>((rows_.count + joined - 1) / joined);
+  // At a border, each tap is asked for.
+  const double asking = rows_.of.border * (kSplit + kAsked * static_cast<double>(schedule_.jam));
+  const double parts = rows_.of.taps.empty() ? 1 : 2;
   const double all = static_cast<double>(steps());
   const double runs = all / static_cast<double>(rows_.count);
   double cycles = marked * marking + rearranging();
   if (!schedule_.block_axes.empty()) cycles += fetching();
   for (const VectorSegment& segment : schedule_.vector_segments) {
-    const auto registers = static_cast<double>(segment.vectors);
+    const auto registers = static_cast<double>(segment.vectors * schedule_.jam);
     const double waiting =
         static_cast<double>(target_.fma_latency) / static_cast<double>(schedule_.chains);
     const double arithmetic = registers / static_cast<double>(units(target_)) * (fused ? 1 : 2);
-    const double step = std::max({arithmetic, waiting, arriving(segment, sharing_)}) + steering;
+    const double step =
+        std::max({arithmetic, waiting, arriving(segment, sharing_)}) + steering + asking;
     const double under_way = all / 2 / (runs * words) * std::max(0.0, arithmetic - kAround);
     const double mispredicted = kMispredicted - std::min(kHidden, under_way);
     const double ends = registers * static_cast<double>(2 * schedule_.blocks);
     cycles += static_cast<double>(results() * segment.count) *
-              (all / 2 * step + runs * words * (mispredicted + kWord) + ends);
+              (all / 2 * step + runs * words * parts * (mispredicted + kWord) + ends);
   }
   return cycles;
 }

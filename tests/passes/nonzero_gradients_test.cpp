@@ -84,10 +84,14 @@ std::vector<Literal> inputs_of(const Gradient& gradient, const Module& module, F
   return inputs;
 }
 
-/// A small cache beside a single unit for products, which makes leaving them out pay more often.
-TargetInfo small_core(TargetInfo target) {
-  target.fma_units = 1;
-  return small_caches(target, kSmall);
+/// A single unit for products makes leaving them out pay more often; a small first cache makes
+/// blocks of small shapes.
+enum class Core { whole, single, small };
+
+TargetInfo core_of(const std::string& name, Core core) {
+  TargetInfo target = *find_target(name);
+  if (core != Core::whole) target.fma_units = 1;
+  return core == Core::small ? small_caches(target, kSmall) : target;
 }
 
 /// Weights after a step as the evaluator has them, from every target's code.
@@ -100,10 +104,9 @@ void expect_like_the_evaluator(const Gradient& gradient, const std::string& type
     const Value expected = evaluate(module, module.function("main"),
                                     std::vector<Value>{w, inputs.at(0), inputs.at(1)});
     for (const char* name : {"x86-64", "x86-64-v3", "x86-64-v4"}) {
-      for (const bool small : {false, true}) {
-        SCOPED_TRACE(fmt::format("{} {} {}", name, type, small));
-        const TargetInfo& target = *find_target(name);
-        const PipelineResult compiled = compile(module, small ? small_core(target) : target);
+      for (const Core core : {Core::whole, Core::single, Core::small}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", name, type, static_cast<int>(core)));
+        const PipelineResult compiled = compile(module, core_of(name, core));
         const Order order = compiled.program.buffer(compiled.program.states().at(0)).order;
         const auto ordered = [&](const Literal& v) {
           return order.empty() ? v : permuted(v, order);
@@ -144,6 +147,26 @@ TEST_P(NonzeroGradients, AreChosen) {
 INSTANTIATE_TEST_SUITE_P(Convolutions, NonzeroGradients, testing::ValuesIn(kGradients),
                          [](const auto& info) { return info.param.name(); });
 
+/// Where vectors of features are few, all taps of a window, or those of a row, take each step.
+TEST(NonzeroGradientsOf, Windows) {
+  const ConvShape shapes[] = {{1, 16, 16, 8, 16, 3, 1},  {2, 11, 13, 17, 32, 3, 1},
+                              {1, 32, 32, 16, 16, 3, 1}, {2, 9, 9, 16, 64, 3, 1},
+                              {1, 12, 20, 8, 24, 5, 1},  {3, 5, 40, 16, 16, 3, 1}};
+  int found = 0;
+  for (const ConvShape& shape : shapes) {
+    SCOPED_TRACE(shape.name());
+    const Gradient gradient{shape, false, Form::none};
+    expect_like_the_evaluator(gradient, "f64", {Factors::mixed, Factors::special});
+    expect_like_the_evaluator(gradient, "f32", {Factors::mixed});
+    for (const char* name : {"x86-64-v3", "x86-64-v4"}) {
+      const TargetInfo target = core_of(name, Core::single);
+      const PipelineResult compiled = compile(module_of(gradient, "f32"), target);
+      found += loop::print(compiled.program).find("alloc border") != std::string::npos;
+    }
+  }
+  EXPECT_GE(found, 6);
+}
+
 TEST(NonzeroGradientsOf, RandomShapes) {
   std::mt19937 random(3);
   const auto from = [&](int64_t low, int64_t high) {
@@ -158,7 +181,7 @@ TEST(NonzeroGradientsOf, RandomShapes) {
         Form::none};
     SCOPED_TRACE(gradient.name());
     expect_like_the_evaluator(gradient, "f64", {Factors::mixed});
-    const TargetInfo target = small_core(*find_target("x86-64-v3"));
+    const TargetInfo target = core_of("x86-64-v3", Core::small);
     found += compile(module_of(gradient, "f32"), target).notes.skipping.empty() ? 0 : 1;
   }
   EXPECT_GT(found, 4);
