@@ -230,7 +230,9 @@ class Candidate {
     if (target_.vector_bits == 0) return;
     const bool in_panels = order_vectors(in_blocks);
     const int64_t most_marked = is_across() ? 64 : 32;
-    const int64_t most = in_blocks ? target_.l1_bytes / costs().weight_bytes(1) : most_marked;
+    // Totals take no more of the stack than the first cache has.
+    const int64_t total = costs().weight_bytes(1) * schedule.jam;
+    const int64_t most = in_blocks ? target_.l1_bytes / total : most_marked;
     int64_t blocks = 0;
     for (const VectorSegment& segment : schedule.vector_segments) blocks += segment.count;
     const bool is_shared_out =

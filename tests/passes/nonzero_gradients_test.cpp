@@ -167,6 +167,20 @@ TEST(NonzeroGradientsOf, Windows) {
   EXPECT_GE(found, 6);
 }
 
+/// What waits between blocks is no larger than the first cache, however many taps there are.
+TEST(NonzeroGradientsOf, TotalsStayNear) {
+  for (const int64_t features : {32, 64}) {
+    const Gradient gradient{{2, 28, 28, 64, features, 3, 1}, false, Form::blocks};
+    const TargetInfo target = core_of("x86-64-v4", Core::single);
+    const std::string text = loop::print(compile(module_of(gradient, "f32"), target).program);
+    const std::string alloc = "alloc totals : f32[";
+    const size_t at = text.find(alloc);
+    ASSERT_NE(at, std::string::npos) << features;
+    ASSERT_NE(text.find("alloc border"), std::string::npos) << features;
+    EXPECT_LE(4 * std::stoll(text.substr(at + alloc.size())), target.l1_bytes) << features;
+  }
+}
+
 TEST(NonzeroGradientsOf, RandomShapes) {
   std::mt19937 random(3);
   const auto from = [&](int64_t low, int64_t high) {
