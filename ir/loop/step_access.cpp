@@ -125,4 +125,13 @@ bool passes_constant(const Program& program, const Kernel& kernel, const Step& c
   return buffer.kind == BufferClass::constant && buffer.view_of < 0;
 }
 
+int64_t constant_bytes(const Program& program) {
+  int64_t bytes = 0;
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.kind != BufferClass::constant || buffer.view_of >= 0) continue;
+    bytes += static_cast<int64_t>(buffer.value.bytes().size());
+  }
+  return bytes;
+}
+
 }  // namespace backcast::loop

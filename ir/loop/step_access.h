@@ -54,5 +54,7 @@ BufferId buffer_of(const Kernel& kernel, const Step& call, std::string_view para
 /// Whether that is a constant, and not a view of one.
 bool passes_constant(const Program& program, const Kernel& kernel, const Step& call,
                      std::string_view param);
+/// Bytes of all constants.
+int64_t constant_bytes(const Program& program);
 
 }  // namespace backcast::loop

@@ -64,7 +64,7 @@ Chooser::Plan Chooser::plan(VectorMode mode, const std::string& lane_axis) {
     choose_order();
     choose_packing();
     choose_addend();
-    result.cycles = direct_cycles() + packing_cycles() + far_row_cycles();
+    result.cycles = direct_cycles() + packing_cycles(schedule_) + far_row_cycles();
     result.possible = mode == VectorMode::direct || reads_in_vectors();
   }
   result.schedule = schedule_;

@@ -28,6 +28,12 @@ double schedule_cycles(const loop::Definition& definition, const loop::Kernel& k
                        const TargetInfo& target,
                        const std::function<bool(const std::string&)>& is_constant, bool may_repack);
 
+/// The part of it that rearranging operands at run time takes under a schedule.
+double rearranging_cycles(const loop::Definition& definition, const loop::Kernel& kernel,
+                          const TargetInfo& target,
+                          const std::function<bool(const std::string&)>& is_constant,
+                          const NestSchedule& schedule);
+
 /// Whether the first cache can hold a line from each of some places so many bytes apart.
 bool holds_lines(int64_t places, int64_t pitch, const TargetInfo& target);
 

@@ -314,4 +314,11 @@ double schedule_cycles(const loop::Definition& definition, const loop::Kernel& k
   return plan.cycles + chooser.scattering_cycles(plan.schedule);
 }
 
+double rearranging_cycles(const loop::Definition& definition, const loop::Kernel& kernel,
+                          const TargetInfo& target,
+                          const std::function<bool(const std::string&)>& is_constant,
+                          const NestSchedule& schedule) {
+  return Chooser(definition, kernel, target, is_constant).packing_cycles(schedule);
+}
+
 }  // namespace backcast

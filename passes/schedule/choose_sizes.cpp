@@ -364,17 +364,17 @@ double Chooser::direct_cycles() const {
 
 /// Moving an element costs half a cycle when whole registers are turned, less when they are copied,
 /// more one by one.
-double Chooser::packing_cycles() const {
+double Chooser::packing_cycles(const NestSchedule& schedule) const {
   double total = 0;
-  for (const auto& [name, packing] : schedule_.packed) {
+  for (const auto& [name, packing] : schedule.packed) {
     if (!packing.at_run_time) continue;
     double each = 1.5;
     for (const Access& a : accesses_) {
       if (a.buffer != name) continue;
       if (contiguous_run(a) * 2 >= lanes_) each = 0.5;
-      if (coefficient(a.flat, schedule_.vector_axis) == 1) each = 0.25;
+      if (coefficient(a.flat, schedule.vector_axis) == 1) each = 0.25;
     }
-    total += 50 + each * static_cast<double>(packed_count(schedule_, name));
+    total += 50 + each * static_cast<double>(packed_count(schedule, name));
   }
   return total;
 }

@@ -33,6 +33,7 @@ class Chooser {
   };
   Plan plan(VectorMode mode, const std::string& lane_axis = "");
   double scattering_cycles(const NestSchedule& schedule) const;
+  double packing_cycles(const NestSchedule& schedule) const;
   /// Reduction axes along which lanes can lie.
   std::vector<std::string> lane_axes() const;
   /// A reduction of one vectorisable type.
@@ -123,7 +124,6 @@ class Chooser {
   double outer_points() const;
   double reduce_points() const;
   double direct_cycles() const;
-  double packing_cycles() const;
   double far_row_cycles() const;
 
   const loop::Definition& definition_;

@@ -18,7 +18,7 @@ using loop::Stmt;
 void Expansion::mark_steps(const Bindings& bindings, std::vector<Stmt>& body) {
   const StepMask& mask = schedule_.taken;
   marks_ = fresh("marks");
-  const int64_t words = mask.span * mask.words() * (mask.has_border ? 2 : 1);
+  const int64_t words = mask.span * mask.words() * (schedule_.has_border() ? 2 : 1);
   body.push_back(loop::alloc(marks_, {mask.word, 1}, Expr(words), loop::Memory::stack));
   body.push_back(mask.results.empty() ? mark_rows(bindings) : mark_results(bindings, 0));
 }
@@ -130,7 +130,7 @@ Stmt Expansion::mark_vectors(const Bindings& bindings, int64_t vectors, int32_t 
   const auto word = [&](const Expr& at, int64_t count) {
     const std::string bit = fresh("bit");
     std::vector<std::string> found = {fresh("found")};
-    if (mask.has_border) found.push_back(fresh("border"));
+    if (schedule_.has_border()) found.push_back(fresh("border"));
     std::vector<Stmt> body;
     for (const std::string& name : found) {
       body.push_back(loop::alloc(name, type, Expr(vectors), loop::Memory::registers));
@@ -303,7 +303,7 @@ Stmt Expansion::masked_steps(const Bindings& bindings, const Bindings& reduce) {
   std::vector<Stmt> steps;
   const Expr row = loop::substitute(mask.row, place);
   steps_of_row(row, bindings, reduce, steps);
-  if (mask.has_border) {
+  if (schedule_.has_border()) {
     at_border_ = true;
     steps_of_row(row + Expr(mask.span * mask.words()), bindings, reduce, steps);
     at_border_ = false;

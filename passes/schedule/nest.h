@@ -86,8 +86,6 @@ struct StepMask {
   std::vector<std::string> results;  // empty: along the factor's rows
   bool is_joint = true;              // the last of `axes` can count for all
   int64_t joined = 1;                // words of a row that are gone through as one
-  // Behind all words of the steps that every jammed element takes are those of the other steps.
-  bool has_border = false;
   // A packed constant of which each result asks for a part of what the next block reads; may be
   // empty.
   std::string fetched;
@@ -139,6 +137,8 @@ struct NestSchedule {
   int64_t local_totals = 0;
   bool is_block_axis(const std::string& axis) const;
   StepMask taken;
+  /// Whether behind all words of the steps that every jammed element takes lie those of the others.
+  bool has_border() const { return !taken.axes.empty() && !jam_axis.empty(); }
   std::string fetched;  // a packed constant whose next panel is fetched ahead; may be empty
   std::vector<Fetch> fetches;
   // What is contiguous along the tile axis, not along the vector axis, is turned in registers.

@@ -76,7 +76,9 @@ class Candidate {
   }
 
   const std::string& weight() const { return rows_.of.weight; }
-  double cycles() const { return costs().skipping(marked()); }
+  double cycles() const {
+    return costs().skipping(marked(), context_.rearranging(result_.definition, result_.schedule));
+  }
   double taking_all(double cycles) const { return costs().taking_all(cycles); }
 
   SkippingNest finish() {
@@ -96,7 +98,6 @@ class Candidate {
     if (is_across()) {
       mask.is_joint = rows_.is_joint;
       mask.joined = joined_words(rows_, costs().element_bytes(), target_);
-      mask.has_border = !rows_.of.taps.empty();
     }
     const auto packing = result_.schedule.packed.find(rows_.of.weight);
     // The second cache is near enough without.
@@ -130,6 +131,13 @@ class Candidate {
     });
   }
 
+  /// Blocks of the vector axis.
+  int64_t panels() const {
+    int64_t count = 0;
+    for (const VectorSegment& segment : result_.schedule.vector_segments) count += segment.count;
+    return count;
+  }
+
   /// Elements of the factor that are compared.
   double marked() const {
     double elements = static_cast<double>(rows_.count);
@@ -138,13 +146,8 @@ class Candidate {
     for (size_t at = 0; at < depth_; ++at) {
       const std::string& name = result_.schedule.order[at];
       if (result_.schedule.is_block_axis(name)) continue;
-      int64_t trips = extent_of(result_.definition, name);
-      if (name == result_.schedule.vector_axis) {
-        trips = 0;
-        for (const VectorSegment& segment : result_.schedule.vector_segments)
-          trips += segment.count;
-      }
-      elements *= static_cast<double>(trips);
+      const bool along = name == result_.schedule.vector_axis;
+      elements *= static_cast<double>(along ? panels() : extent_of(result_.definition, name));
     }
     return elements;
   }
@@ -233,10 +236,8 @@ class Candidate {
     // Totals take no more of the stack than the first cache has.
     const int64_t total = costs().weight_bytes(1) * schedule.jam;
     const int64_t most = in_blocks ? target_.l1_bytes / total : most_marked;
-    int64_t blocks = 0;
-    for (const VectorSegment& segment : schedule.vector_segments) blocks += segment.count;
     const bool is_shared_out =
-        target_.parallel_grain > 0 && (blocks == 1 || !(in_blocks || in_panels));
+        target_.parallel_grain > 0 && (panels() == 1 || !(in_blocks || in_panels));
     depth_ = schedule.order.size();
     gather_rows(most, in_blocks, is_shared_out);
     if (!in_panels) return;
@@ -405,9 +406,10 @@ std::optional<SkippingNest> choose_nonzero_steps(const Definition& definition,
   double cycles = 0;
   const auto consider = [&](const Definition& form, const ZeroFactor& factor) {
     const std::optional<NonzeroRows> rows = find_nonzero_rows(form, kernel, factor);
+    if (!rows) return;
     for (const int64_t vectors : {16, 6, 4, 2}) {
       Candidate candidate(form, kernel, context);
-      if (!rows || !candidate.form(*rows, {1, vectors})) continue;
+      if (!candidate.form(*rows, {1, vectors})) continue;
       if (best && candidate.cycles() >= cycles) continue;
       cycles = candidate.cycles();
       best.emplace(std::move(candidate));

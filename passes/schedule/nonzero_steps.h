@@ -32,6 +32,8 @@ struct SkippingContext {
   /// Need a parameter's infinities and NaNs, which zero does not take out of a sum, not be minded?
   std::function<bool(const std::string&)> is_finite;
   std::function<NestSchedule(const loop::Definition&, const TileLimits&)> choose;
+  /// Cycles in which a schedule's operands are rearranged at run time.
+  std::function<double(const loop::Definition&, const NestSchedule&)> rearranging;
   /// Of the definition when every step is taken.
   std::function<double()> cycles;
 };

@@ -15,7 +15,6 @@ namespace backcast {
 ///   Ensures: what is computed stays the same, but for the order of sums that `schedule` then
 ///   chooses. State that anything but a definition touches, or a view of another shape, stays.
 ///   `skips_zeros`: `schedule` will leave out factors of zero where that pays.
-loop::Program order_state(const loop::Program& program, const TargetInfo& target,
-                          bool skips_zeros = false);
+loop::Program order_state(const loop::Program& program, const TargetInfo& target, bool skips_zeros);
 
 }  // namespace backcast

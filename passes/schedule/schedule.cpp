@@ -41,13 +41,12 @@ using loop::StmtKind;
 class Scheduling {
  public:
   Scheduling(const Program& program, const TargetInfo& target, const ScheduleOptions& options)
-      : target_(target), result_(program), beside_(result_, target) {
+      : target_(target),
+        result_(program),
+        beside_(result_, target),
+        constant_bytes_(loop::constant_bytes(program)) {
     panels_ = options.threads == 1 || target.parallel_grain == 0;
     if (options.skip_zeros) skipping_zeros_.emplace(result_, target);
-    for (const Buffer& buffer : program.buffers) {
-      if (buffer.kind != loop::BufferClass::constant || buffer.view_of >= 0) continue;
-      constant_bytes_ += static_cast<int64_t>(buffer.value.bytes().size());
-    }
   }
 
   Program run() {

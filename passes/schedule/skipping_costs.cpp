@@ -57,18 +57,7 @@ bool SkippingCosts::holds_all() const {
   return steps() * schedule_.columns() * element_bytes() <= target_.l1_bytes;
 }
 
-/// Cycles in which weights are brought into the order of reading at run time.
-double SkippingCosts::rearranging() const {
-  double cycles = 0;
-  for (const auto& [name, packing] : schedule_.packed) {
-    if (!packing.at_run_time) continue;
-    const bool copied = coefficient(rows_.flat_weight, schedule_.vector_axis) == 1;
-    cycles += (copied ? 0.25 : 0.5) * static_cast<double>(packed_count(schedule_, name));
-  }
-  return target_.halves_vectors ? 2 * cycles : cycles;
-}
-
-double SkippingCosts::skipping(double marked) const {
+double SkippingCosts::skipping(double marked, double rearranging) const {
   if (target_.vector_bits == 0) return scalar_cycles(0.5, 8, 6 * marked);
   // A branch is known to be mispredicted before the sums under way are done, of which there are as
   // many as arithmetic is slower than the instructions around it.
@@ -88,7 +77,7 @@ double SkippingCosts::skipping(double marked) const {
   const double parts = rows_.of.taps.empty() ? 1 : 2;
   const double all = static_cast<double>(steps());
   const double runs = all / static_cast<double>(rows_.count);
-  double cycles = marked * marking + rearranging();
+  double cycles = marked * marking + (target_.halves_vectors ? 2 : 1) * rearranging;
   if (!schedule_.block_axes.empty()) cycles += fetching();
   for (const VectorSegment& segment : schedule_.vector_segments) {
     const auto registers = static_cast<double>(segment.vectors * schedule_.jam);

@@ -28,8 +28,9 @@ class SkippingCosts {
         schedule_(schedule),
         sharing_(sharing) {}
 
-  /// Cycles when half of the steps are taken. `marked`: elements of the factor that are compared.
-  double skipping(double marked) const;
+  /// Cycles when half of the steps are taken. `marked`: elements of the factor that are compared;
+  /// `rearranging`: cycles by the model of schedules, in which operands are rearranged before.
+  double skipping(double marked, double rearranging) const;
   /// Cycles when all are, under a schedule that takes `cycles` by its arithmetic.
   double taking_all(double cycles) const;
 
@@ -51,7 +52,6 @@ class SkippingCosts {
  private:
   double arriving(const VectorSegment& segment, int64_t sharing) const;
   double fetching() const;
-  double rearranging() const;
   double scalar_cycles(double part, double each, double marking) const;
 
   const TargetInfo& target_;

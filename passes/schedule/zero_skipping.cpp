@@ -9,12 +9,10 @@
 namespace backcast {
 
 ZeroSkipping::ZeroSkipping(const loop::Program& program, const TargetInfo& target)
-    : program_(program), target_(target), rectified_(rectified_buffers(program)) {
-  for (const loop::Buffer& buffer : program.buffers) {
-    if (buffer.kind != loop::BufferClass::constant || buffer.view_of >= 0) continue;
-    constant_bytes_ += static_cast<int64_t>(buffer.value.bytes().size());
-  }
-}
+    : program_(program),
+      target_(target),
+      rectified_(rectified_buffers(program)),
+      constant_bytes_(loop::constant_bytes(program)) {}
 
 /// Zero times an infinity is none. What training computes is finite, or training has failed.
 bool ZeroSkipping::is_finite(loop::BufferId id, bool trains) const {
@@ -44,6 +42,9 @@ std::optional<SkippingNest> ZeroSkipping::choose(const loop::Definition& definit
   context.is_finite = [&](const std::string& param) { return is_finite(buffer(param), trains); };
   context.choose = [&](const loop::Definition& d, const TileLimits& limits) {
     return choose_schedule(d, kernel, target_, is_constant, may_repack, limits);
+  };
+  context.rearranging = [&](const loop::Definition& d, const NestSchedule& schedule) {
+    return rearranging_cycles(d, kernel, target_, is_constant, schedule);
   };
   context.cycles = [&] {
     return schedule_cycles(definition, kernel, target_, is_constant, may_repack);

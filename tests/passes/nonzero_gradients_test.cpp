@@ -68,13 +68,6 @@ func @main(%w: {0}[{1},{2},{3},{3}], %x: {0}[{5},{6},{7},{2}], %dy: {0}[{5},{8},
       high(c.rows, rows), high(c.columns, columns), c.stride));
 }
 
-PipelineResult compile(const Module& module, const TargetInfo& target, bool skip_zeros = true) {
-  PipelineOptions options;
-  options.round_trip = true;
-  options.passes.schedule.skip_zeros = skip_zeros;
-  return run_pipeline(module, target, options);
-}
-
 /// The operand and the cotangent.
 std::vector<Literal> inputs_of(const Gradient& gradient, const Module& module, Factors kind) {
   std::vector<Literal> inputs = random_inputs(module);

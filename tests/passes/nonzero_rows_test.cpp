@@ -35,12 +35,6 @@ Module module_of(const Conv& conv, const std::string& type) {
   return residual_convolution(conv.shape, type, true);
 }
 
-PipelineResult compile(const Module& module, const TargetInfo& target) {
-  PipelineOptions options;
-  options.round_trip = true;
-  return run_pipeline(module, target, options);
-}
-
 std::vector<Literal> inputs_of(const Module& module, Factors kind) {
   std::vector<Literal> inputs = random_inputs(module);
   inputs[0] = rectifiable(inputs[0], kind);

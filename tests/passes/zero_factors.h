@@ -10,6 +10,7 @@
 
 #include "ir/graph/literal.h"
 #include "ir/target/target_info.h"
+#include "passes/pipeline.h"
 
 namespace backcast {
 
@@ -19,6 +20,14 @@ enum class Form { none, rows, blocks };
 inline TargetInfo small_caches(TargetInfo target, int64_t l1_bytes = 12 << 10) {
   target.l1_bytes = l1_bytes;
   return target;
+}
+
+inline PipelineResult compile(const Module& module, const TargetInfo& target,
+                              bool skip_zeros = true) {
+  PipelineOptions options;
+  options.round_trip = true;
+  options.passes.schedule.skip_zeros = skip_zeros;
+  return run_pipeline(module, target, options);
 }
 
 /// Which elements a rectifier makes zero: about half, all of them, none; special: half, -0 and an
