@@ -66,6 +66,11 @@ std::string file_settings(bool has_vectors) {
       "/* A tile needs its registers: no loaded value is carried from one iteration to another. "
       "*/\n"
       "#pragma GCC optimize(\"fp-contract=off\", \"no-predictive-commoning\")\n"
+      "#if defined(__x86_64__)\n"
+      "/* Tuned for one processor (-march=native), gcc reads again from memory what a register\n"
+      " * holds for several products. */\n"
+      "#pragma GCC target(\"tune=generic\")\n"
+      "#endif\n"
       "#endif\n";
   if (has_vectors)
     text += "#pragma GCC diagnostic ignored \"-Wpsabi\" /* all functions are local */\n";

@@ -47,6 +47,9 @@ std::vector<Case> byte_product_cases();
 std::vector<Case> conversion_cases();  // casts, bit casts, selections
 std::vector<Case> vector_cases();      // shuffles, reductions, gathers
 std::vector<Case> statement_cases();   // loops, allocations, laziness, views, symbols
+/// A tile of edge × edge whose lanes lie along the sum: every vector that is loaded has several
+/// products. Needs fma.
+Case lane_sums(int32_t lanes, int64_t edge);
 std::vector<Case> math_cases(bool fma);
 std::vector<Case> rounding_cases();
 /// The same on vectors of 512 bits.

@@ -76,6 +76,7 @@ TEST(EmitC, MathWithoutFma) { check(math_cases(false)); }
 TEST(EmitC, Instructions) {
   if (!host_target().has_fma) GTEST_SKIP() << "this machine has no fma";
   check(rounding_cases());
+  check({lane_sums(8, 3)});
 }
 TEST(EmitC, WidestVectors) {
   if (!__builtin_cpu_supports("x86-64-v4")) GTEST_SKIP() << "this machine has no AVX-512";
@@ -194,6 +195,23 @@ TEST(EmitC, GccTakesInstructionsOfWholeVectors) {
           << target.name << " " << c.program.name << ": " << found.str();
     }
   }
+}
+
+/// Tuned for Zen, gcc joins every load with each of its products.
+TEST(EmitC, GccLoadsOnceWhateverItIsTunedFor) {
+  if (!is_installed("gcc")) GTEST_SKIP() << "no gcc";
+  const Folder folder;
+  const CSource source = emit_c(lane_sums(16, 4).program, *find_target("x86-64-v4"), {});
+  folder.write("lane_sums.c", source.source);
+  folder.write("lane_sums.h", source.header);
+  bool ok = false;
+  const std::string assembly = run_command(
+      fmt::format("cd {} && gcc -std=c11 -O3 -march=x86-64-v4 -mtune=znver3 -S -o - lane_sums.c",
+                  folder.path()),
+      ok);
+  ASSERT_TRUE(ok) << assembly;
+  EXPECT_TRUE(std::regex_search(assembly, std::regex("\\bvfmadd[0-9]*ps"))) << assembly;
+  EXPECT_FALSE(std::regex_search(assembly, std::regex("\\bvfmadd[0-9]*ps[^\n]*\\("))) << assembly;
 }
 
 }  // namespace

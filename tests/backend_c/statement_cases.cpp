@@ -296,6 +296,32 @@ std::vector<Case> vector_cases() {
   return cases;
 }
 
+Case lane_sums(int32_t lanes, int64_t edge) {
+  ProgramBuilder b("lane_sums");
+  constexpr int64_t kDepth = 64;
+  for (const auto& [name, seed] : {std::pair("x", 31u), std::pair("w", 32u)}) {
+    b.input(name, small_values(ElementType::f32, edge * kDepth, 9, seed), {edge, kDepth});
+  }
+  b.output("y", ElementType::f32, {edge, edge});
+  const Type v = {Scalar::f32, lanes};
+  const Expr r = loop::var("r"), c = loop::var("c"), k = loop::var("k");
+  const auto tile = [&](Stmt body) {
+    return loop::for_loop("r", 0, edge,
+                          loop::for_loop("c", 0, edge, std::move(body), ForKind::unrolled),
+                          ForKind::unrolled);
+  };
+  const Expr element = r * edge + c, acc = loop::load(v, "acc", element);
+  const Expr x = loop::load(v, "x", r * kDepth + k * lanes);
+  const Expr w = loop::load(v, "w", c * kDepth + k * lanes);
+  return b.finish(
+      loop::block({loop::alloc("acc", v, edge * edge, Memory::registers),
+                   tile(loop::store("acc", element, loop::float_constant(v, 0))),
+                   loop::for_loop("k", 0, kDepth / lanes,
+                                  tile(loop::store("acc", element, loop::fma(x, w, acc)))),
+                   tile(loop::store("y", element, loop::reduce_lanes(Op::add, acc)))}),
+      edge * edge * kDepth);
+}
+
 std::vector<Case> statement_cases() {
   std::vector<Case> cases;
   cases.push_back(register_tile(1));
