@@ -1,6 +1,8 @@
 #include "passes/schedule/affine.h"
 
+#include "ir/graph/error.h"
 #include "ir/graph/type.h"
+#include "ir/loop/combine.h"
 #include "ir/loop/visit.h"
 
 namespace backcast {
@@ -77,6 +79,21 @@ loop::Expr without_guard(const loop::Accumulator& acc, std::vector<loop::Expr>& 
     value = value->args[1];
   }
   return value;
+}
+
+loop::Definition without_accumulators(const loop::Definition& definition) {
+  BC_CHECK(definition.reduce_axes.empty(), "there is an axis to reduce along");
+  std::map<std::string, Expr> first, sums;
+  for (const loop::Accumulator& acc : definition.accumulators) first[acc.name] = acc.init;
+  for (const loop::Accumulator& acc : definition.accumulators) {
+    sums[acc.name] = loop::combined(acc.combine, acc.init, loop::substitute(acc.value, first));
+  }
+  loop::Definition result = definition;
+  result.accumulators.clear();
+  for (loop::DefinitionOutput& output : result.outputs) {
+    output.value = loop::substitute(output.value, sums);
+  }
+  return result;
 }
 
 }  // namespace backcast

@@ -31,6 +31,10 @@ std::vector<loop::Expr> conjuncts(const loop::Expr& condition);
 /// `guard`. What a general step leaves as it is, is itself.
 loop::Expr without_guard(const loop::Accumulator& acc, std::vector<loop::Expr>& guard);
 
+/// The same results without accumulators: each is combined once with where it begins.
+///   Requires: no axis to reduce along.
+loop::Definition without_accumulators(const loop::Definition& definition);
+
 /// Value of an expression of integer constants and the given variables; nothing when others occur.
 std::optional<int64_t> evaluate(const loop::Expr& e, const std::map<std::string, int64_t>& values);
 

@@ -285,6 +285,9 @@ class Scheduling {
   /// `alone`: nothing else in the kernel reads its buffers.
   Stmt expand_one(const Definition& definition, Kernel& kernel, Step& step, bool alone) {
     NestSchedule chosen = choose(definition, kernel, step);
+    if (!chosen.transposed_axis.empty() && !definition.accumulators.empty()) {
+      return expand_one(without_accumulators(definition), kernel, step, alone);
+    }
     if (Stmt nest = skip_zeros(definition, kernel, step, alone)) return nest;
     if (alone) {
       if (const auto cut = cut_reduction(definition, chosen, target_)) {
