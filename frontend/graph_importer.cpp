@@ -437,6 +437,7 @@ ImportedModel GraphImporter::finish(Scope& scope) {
   const std::vector<std::string>& notes = symbols_.notes();
   result_.notes.insert(result_.notes.begin(), notes.begin(), notes.end());
   note_rounding();
+  note_shared_parameters();
   return std::move(result_);
 }
 

@@ -109,6 +109,7 @@ class GraphImporter {
   void add_generator();
   void list_parameters();
   void note_rounding();
+  void note_shared_parameters();
   void add_statistics(std::vector<ValueId>& results, std::vector<std::string>& names);
   ImportedModel finish(Scope& scope);
 

@@ -1,6 +1,7 @@
 // What the importer does for training: random numbers, running statistics, the node Gradient.
 #include "frontend/gradient_node.h"
 #include "frontend/graph_importer.h"
+#include "frontend/shared_initializers.h"
 #include "ir/graph/error.h"
 
 namespace backcast {
@@ -62,6 +63,24 @@ void GraphImporter::note_rounding() {
       "{} node{} quantise{}, \"{}\" the first; nothing learns through a quantised value, "
       "so only what comes behind the last one is trained",
       nodes.size(), nodes.size() == 1 ? "" : "s", nodes.size() == 1 ? "s" : "", nodes[0]));
+}
+
+void GraphImporter::note_shared_parameters() {
+  if (training_.mode != ImportMode::training) return;
+  const std::map<std::string, std::set<size_t>> users = users_of(model_.graph);
+  std::vector<std::string> shared;
+  for (const std::string& name : result_.parameter_names) {
+    const auto found = users.find(name);
+    if (found != users.end() && found->second.size() > 1) shared.push_back(name);
+  }
+  if (shared.empty()) return;
+  result_.notes.push_back(fmt::format(
+      "{} used by several nodes, \"{}\"{}, and learn{} as one; if the model's layers have "
+      "parameters of their own, its exporter merged equal values, as PyTorch's does before "
+      "training "
+      "unless told training=torch.onnx.TrainingMode.TRAINING",
+      shared.size() == 1 ? "1 parameter is" : fmt::format("{} parameters are", shared.size()),
+      shared[0], shared.size() == 1 ? "" : " the first", shared.size() == 1 ? "s" : ""));
 }
 
 std::vector<ValueId> GraphImporter::differentiate(const OnnxNode& node, const Loc& loc,

@@ -6,6 +6,7 @@
 #include <climits>
 
 #include "frontend/onnx_tensors.h"
+#include "frontend/shared_initializers.h"
 #include "ir/graph/error.h"
 #include "onnx/onnx.pb.h"
 
@@ -315,11 +316,33 @@ void set_inference(onnx::GraphProto& graph) {
   }
 }
 
+/// See separate_statistics.
+void separate_statistics(onnx::GraphProto& graph) {
+  for (const SharedStatistic& statistic : shared_statistics(convert(graph, nullptr))) {
+    const auto copy = [&](auto& list) {
+      for (const auto& one : list) {
+        if (one.name() != statistic.initializer) continue;
+        auto own = one;
+        own.set_name(statistic.name);
+        *list.Add() = std::move(own);
+        return;
+      }
+    };
+    copy(*graph.mutable_initializer());
+    copy(*graph.mutable_input());  // where old files list initializers as well
+    onnx::NodeProto& node = *graph.mutable_node(static_cast<int>(statistic.node));
+    node.set_input(static_cast<int>(statistic.input), statistic.name);
+    if (!statistic.identity) continue;
+    graph.mutable_node(static_cast<int>(*statistic.identity))->set_output(0, statistic.output);
+  }
+}
+
 }  // namespace
 
 std::string trained_model(std::string_view bytes, const std::map<std::string, Literal>& values,
                           const std::filesystem::path& model_dir) {
   const std::shared_ptr<onnx::ModelProto> model = parse<onnx::ModelProto>(bytes, "model");
+  separate_statistics(*model->mutable_graph());
   for (onnx::TensorProto& tensor : *model->mutable_graph()->mutable_initializer()) {
     const std::map<std::string, Literal>::const_iterator value = values.find(tensor.name());
     if (value == values.end()) continue;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "frontend/shared_initializers.h"
 #include "ir/graph/error.h"
 #include "ir/graph/verifier.h"
 #include "passes/graph/differentiate.h"
@@ -124,6 +125,77 @@ TEST(BatchNormErrors, AStatisticOfTwoNodes) {
   } catch (const CompileError& error) {
     EXPECT_THAT(error.what(), HasSubstr("running statistic of another node"));
   }
+}
+
+/// Two normalisations as PyTorch's exporter leaves them before training: all zeros are one
+/// initializer, all ones another, the second's mean is a name for the former.
+ModelBuilder merged_model() {
+  ModelBuilder m;
+  m.input("x", {"4", "2"}).output("z");
+  m.model().graph.initializers.push_back(floats("zero", {2}, {0, 0}));
+  m.model().graph.initializers.push_back(floats("one", {2}, {1, 1}));
+  const std::vector<OnnxAttribute> attributes = {real("momentum", 0.75f), real("epsilon", 0)};
+  m.node("", "Identity", {"zero"}, {"second.mean"});
+  m.node("first", "BatchNormalization", {"x", "one", "zero", "zero", "one"}, {"y"}, attributes);
+  m.node("", "BatchNormalization", {"y", "one", "zero", "second.mean", "one"}, {"z"}, attributes);
+  return m;
+}
+
+TEST(BatchNormMerged, EveryNodeKeepsStatisticsOfItsOwn) {
+  ModelBuilder m = merged_model();
+  separate_statistics(m.model().graph);
+  const TrainingModels models = three_imports(m);
+  EXPECT_THAT(models.parameters, ElementsAre("zero", "one"));
+  EXPECT_THAT(models.statistics, ElementsAre("first.running_mean", "first.running_var",
+                                             "second.mean", "BatchNormalization_2.running_var"));
+  Trainer t(promote_f64(build_training(models, mean_of_output())));
+  const Literal x = Literal::from_doubles(ElementType::f64, {4, 2}, kInput);
+  t.call("train_step", {{"x", x}, {"target", x}});
+  const std::map<std::string, std::vector<double>> expected = {
+      {"first.running_mean", {1, 1}},
+      {"first.running_var", {0.75 + 1.25, 0.75 + 1}},
+      {"second.mean", {0, 0}},
+      {"BatchNormalization_2.running_var", {1, 1}}};
+  for (const auto& [name, values] : expected) {
+    EXPECT_THAT(doubles(t.state(name)), Pointwise(DoubleNear(1e-9), values)) << name;
+  }
+}
+
+TEST(BatchNormMerged, WhatLearnsAsOneIsSaid) {
+  ModelBuilder m = merged_model();
+  separate_statistics(m.model().graph);
+  ImportOptions training;
+  training.mode = ImportMode::training;
+  EXPECT_THAT(m.import(training).notes,
+              ElementsAre(HasSubstr("2 parameters are used by several nodes, \"zero\"")));
+  EXPECT_THAT(m.import().notes, ElementsAre());
+}
+
+TEST(BatchNormMerged, NothingElseChanges) {
+  for (const bool written : {false, true}) {
+    EXPECT_TRUE(shared_statistics(batch_norm_model(written).model().graph).empty());
+  }
+  // Of nodes that share nothing but a statistic, the first keeps it, also beside an unused name.
+  ModelBuilder m = batch_norm_model(false);
+  m.node("again", "BatchNormalization", {"y", "scale", "shift", "mean", "var"}, {"again.mean"});
+  std::vector<std::string> names;
+  for (const SharedStatistic& shared : shared_statistics(m.model().graph)) {
+    EXPECT_EQ(shared.node, 1U);
+    names.push_back(shared.name);
+  }
+  EXPECT_THAT(names, ElementsAre("again.running_mean", "again.running_var"));
+  // What a graph inside of a node uses is used.
+  auto inner = std::make_shared<OnnxGraph>();
+  inner->outputs.push_back({"mean"});
+  OnnxAttribute branch;
+  branch.name = "then_branch";
+  branch.kind = OnnxAttribute::Kind::graph;
+  branch.g = inner;
+  ModelBuilder with_branch = batch_norm_model(false);
+  with_branch.node("if", "If", {"condition"}, {"result"}, {branch});
+  const std::vector<SharedStatistic> shared = shared_statistics(with_branch.model().graph);
+  ASSERT_EQ(shared.size(), 1U);
+  EXPECT_EQ(shared[0].name, "bn.running_mean");
 }
 
 /// y = after · quantised(before · x), the first by a scale of the file or by its own range.

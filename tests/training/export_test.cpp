@@ -136,6 +136,33 @@ TEST(Export, RunningStatisticsAndExternalDataGoIntoTheFile) {
   EXPECT_LT(relative_distance(program.run("run", {one}).at(0), expected), 1e-5);
 }
 
+/// The file gets initializers for statistics that its exporter had merged.
+TEST(Export, MergedStatisticsAreSeparate) {
+  const std::string model = reference_model("merged");
+  TrainingRequest request;
+  request.batch = 8;
+  request.spec.loss.kind = LossKind::mse;
+  const TrainingLibrary library(model, request, "jit");
+  std::vector<double> values;
+  for (int i = 0; i < 8 * 4 * 6 * 6; ++i) values.push_back((i * 37 % 101) / 25.0 - 1);
+  const Literal x = Literal::from_doubles(ElementType::f32, {8, 4, 6, 6}, values);
+  Student student(library);
+  for (int step = 0; step < 3; ++step) student.step({x, x});
+  values.resize(4 * 6 * 6);
+  const Literal one = Literal::from_doubles(ElementType::f32, {1, 4, 6, 6}, values);
+  const Literal expected = student.run({one}).at(0);
+  const c_test::Folder folder;
+  folder.write("exported.onnx", export_model(model, student.save()));
+  const auto run = [&](const std::string& path) {
+    CompileRequest compile;
+    compile.model = path;
+    const CompiledModel compiled = compile_model(compile);
+    return CompiledProgram(compiled.result.program, compiled.target).run("run", {one}).at(0);
+  };
+  EXPECT_LT(relative_distance(run(folder.path() + "/exported.onnx"), expected), 1e-5);
+  EXPECT_GT(relative_distance(run(model), expected), 1e-2) << "training changed nothing";
+}
+
 TEST(Export, BrokenAndForeignCheckpointsAreRefused) {
   const std::string model = reference_model("digits_cnn");
   const TrainingLibrary library(model, adam(), "jit");
