@@ -1,0 +1,113 @@
+"""Exports networks by both of PyTorch's exporters, holds what Backcast computes against ONNX
+Runtime, and compiles each for training. Prints a line per file; exit status 1 when one fails.
+
+    sweep.py BACKCAST FOLDER [NAME...]
+
+Files that an exporter or ONNX Runtime refuses are named and do not count."""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+import warnings
+
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+
+import onnxruntime
+import torch
+from onnx import numpy_helper
+
+from networks import NETWORKS
+
+OPSET = 17
+TOLERANCES = ["--rtol", "1e-3", "--atol", "1e-5"]
+
+
+@contextlib.contextmanager
+def silence():
+    """Nothing on standard output and error, from C++ neither."""
+    kept = [os.dup(descriptor) for descriptor in (1, 2)]
+    with open(os.devnull, "w") as nowhere:
+        for descriptor in (1, 2):
+            os.dup2(nowhere.fileno(), descriptor)
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            for descriptor, old in zip((1, 2), kept):
+                os.dup2(old, descriptor)
+                os.close(old)
+
+
+def export(make, path, dynamo):
+    """Why not, or None."""
+    torch.manual_seed(1)
+    module, inputs = make()
+    options = {"external_data": False, "verbose": False} if dynamo else {"opset_version": OPSET}
+    try:
+        with torch.no_grad(), warnings.catch_warnings(), silence():
+            warnings.simplefilter("ignore")
+            torch.onnx.export(module.eval(), inputs, str(path), dynamo=dynamo, **options)
+    except Exception as error:  # exporters raise all kinds
+        path.unlink(missing_ok=True)
+        return f"not exported: {type(error).__name__}"
+    return write_data(path, inputs)
+
+
+def write_data(path, inputs):
+    """Inputs and ONNX Runtime's outputs as a data set. Why not, or None."""
+    folder = path.with_suffix("") / "test_data_set_0"
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        session = onnxruntime.InferenceSession(str(path))
+        feeds = {i.name: x.numpy() for i, x in zip(session.get_inputs(), inputs)}
+        outputs = session.run(None, feeds)
+    except Exception as error:
+        return f"not run by ONNX Runtime: {type(error).__name__}"
+    names = [output.name for output in session.get_outputs()]
+    for kind, tensors in (("input", feeds.items()), ("output", zip(names, outputs))):
+        for i, (name, array) in enumerate(tensors):
+            data = numpy_helper.from_array(array, name).SerializeToString()
+            (folder / f"{kind}_{i}.pb").write_bytes(data)
+    return None
+
+
+def call(command):
+    """None, or the end of what a command that failed printed."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    return None if done.returncode == 0 else (done.stdout + done.stderr).strip()[-300:]
+
+
+def check(backcast, path):
+    verified = call([backcast, "verify", path, "--data", path.with_suffix(""), *TOLERANCES])
+    trained = call([backcast, "compile", path, "--train", "--loss", "mse", "--emit", "c",
+                    "--name", "net", "-o", path.with_suffix("") / "library"])
+    return [f"{what}: {why}" for what, why in (("run", verified), ("train", trained)) if why]
+
+
+def main():
+    onnxruntime.set_default_logger_severity(4)
+    backcast, folder, names = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:] or NETWORKS
+    if unknown := [name for name in names if name not in NETWORKS]:
+        sys.exit(f"no such network: {', '.join(unknown)}; there are {', '.join(NETWORKS)}")
+    folder.mkdir(parents=True, exist_ok=True)
+    files = failures = 0
+    for name in names:
+        for dynamo in (False, True):
+            path = folder / f"{name}{'_dynamo' if dynamo else ''}.onnx"
+            if refused := export(NETWORKS[name], path, dynamo):
+                print(f"{path.name}: {refused}", flush=True)
+                continue
+            faults = check(backcast, path)
+            files += 1
+            failures += bool(faults)
+            print(f"{path.name}: {'; '.join(faults) or 'runs and trains'}", flush=True)
+            path.unlink()
+    print(f"{files} files, {failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
