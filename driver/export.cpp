@@ -14,7 +14,6 @@
 #include "driver/compiler.h"
 #include "frontend/onnx_proto.h"
 #include "frontend/onnx_tensors.h"
-#include "frontend/shared_initializers.h"
 #include "ir/graph/error.h"
 
 namespace backcast {
@@ -89,8 +88,7 @@ std::string export_model(const std::string& model_path, const std::string& check
   const Checkpoint checkpoint = parse_checkpoint(checkpoint_bytes);
   const std::string bytes = read_file(model_path);
   const std::filesystem::path folder = std::filesystem::absolute(model_path).parent_path();
-  OnnxModel model = parse_model_proto(bytes);
-  separate_statistics(model.graph);
+  const OnnxModel model = parse_model_proto(bytes);
   std::map<uint64_t, const OnnxTensor*> initializers;
   for (const OnnxTensor& tensor : model.graph.initializers) {
     initializers[name_hash(tensor.name)] = &tensor;

@@ -4,40 +4,17 @@
 #include <utility>
 
 #include "frontend/graph_importer.h"
+#include "frontend/graph_names.h"
 #include "frontend/onnx_tensors.h"
 #include "ir/graph/error.h"
 
 namespace backcast {
 namespace {
 
-constexpr int kMaxDepth = 32;  // of graphs within graphs
 /// Captured values that are known are copied into bodies up to this many elements.
 constexpr int64_t kMaxCopied = 4096;
 /// The bound of a loop that stacks nothing, so that nothing depends on it.
 constexpr int64_t kEndless = INT32_MAX;
-
-/// Adds the names that a graph uses and does not define, each once, in order.
-void add_free_names(const OnnxGraph& graph, int depth, std::vector<std::string>& names) {
-  if (depth > kMaxDepth) throw CompileError("graphs are nested too deeply");
-  std::set<std::string> defined;
-  for (const OnnxValueInfo& input : graph.inputs) defined.insert(input.name);
-  for (const OnnxTensor& tensor : graph.initializers) defined.insert(tensor.name);
-  const auto use = [&](const std::string& name) {
-    if (name.empty() || defined.contains(name)) return;
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  };
-  for (const OnnxNode& node : graph.nodes) {
-    for (const std::string& name : node.inputs) use(name);
-    for (const OnnxAttribute& attribute : node.attributes) {
-      if (!attribute.g) continue;
-      std::vector<std::string> inner;
-      add_free_names(*attribute.g, depth + 1, inner);
-      for (const std::string& name : inner) use(name);
-    }
-    defined.insert(node.outputs.begin(), node.outputs.end());
-  }
-  for (const OnnxValueInfo& output : graph.outputs) use(output.name);
-}
 
 ValueId as_scalar(Emitter& e, ValueId x, ElementType element, const char* what, const Loc& loc) {
   if (e.element(x) != element || !(product(e.shape(x), 0, e.rank(x)) == Dim(1))) {
@@ -65,7 +42,7 @@ std::vector<ValueId> GraphImporter::import_control(const OnnxNode& node, const L
                                                    Scope& scope) {
   int64_t opset = 0;
   rule_of(node, loc, scope, opset);
-  if (scope.depth >= kMaxDepth) throw CompileError(loc, "graphs are nested too deeply");
+  if (scope.depth >= kMaxGraphDepth) throw CompileError(loc, "graphs are nested too deeply");
   builder_->set_loc(loc);
   if (node.op_type == "If") return import_if(node, loc, scope);
   if (node.op_type == "Loop") return import_loop(node, loc, scope);
@@ -93,7 +70,9 @@ GraphImporter::Body GraphImporter::body_of(const OnnxNode& node, const std::stri
   }
   Body body;
   body.graph = found->g.get();
-  add_free_names(*body.graph, 0, body.free);
+  std::optional<std::vector<std::string>> names = free_names(*body.graph);
+  if (!names) throw CompileError(loc, "graphs are nested too deeply");
+  body.free = std::move(*names);
   for (const std::string& name : body.free) {
     const Entry* entry = find(scope, name);
     if (!entry) undefined(name, loc);

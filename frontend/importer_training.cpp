@@ -1,7 +1,7 @@
 // What the importer does for training: random numbers, running statistics, the node Gradient.
 #include "frontend/gradient_node.h"
 #include "frontend/graph_importer.h"
-#include "frontend/shared_initializers.h"
+#include "frontend/graph_names.h"
 #include "ir/graph/error.h"
 
 namespace backcast {
@@ -28,18 +28,9 @@ bool uses_dropout(const OnnxModel& model) {
 
 void GraphImporter::add_generator() {
   if (training_.mode != ImportMode::training || !uses_dropout(model_)) return;
-  std::set<std::string> taken;
-  for (const OnnxValueInfo& input : model_.graph.inputs) taken.insert(input.name);
-  for (const OnnxTensor& tensor : model_.graph.initializers) taken.insert(tensor.name);
-  for (const OnnxNode& node : model_.graph.nodes) {
-    taken.insert(node.outputs.begin(), node.outputs.end());
-  }
-  const auto fresh = [&](std::string name) {
-    while (!taken.insert(name).second) name += "_";
-    return name;
-  };
-  result_.generator = fresh("generator");
-  result_.step = fresh("step");
+  std::set<std::string> taken = defined_names(model_.graph);
+  result_.generator = free_name("generator", taken);
+  result_.step = free_name("step", taken);
   builder_->set_loc({result_.generator, "input", Origin::made});
   training_.generator = builder_->parameter(result_.generator, TensorType{ElementType::u32, {2}});
   builder_->set_loc({result_.step, "input", Origin::made});
@@ -77,8 +68,7 @@ void GraphImporter::note_shared_parameters() {
   result_.notes.push_back(fmt::format(
       "{} used by several nodes, \"{}\"{}, and learn{} as one; if the model's layers have "
       "parameters of their own, its exporter merged equal values, as PyTorch's does before "
-      "training "
-      "unless told training=torch.onnx.TrainingMode.TRAINING",
+      "training unless told training=torch.onnx.TrainingMode.TRAINING",
       shared.size() == 1 ? "1 parameter is" : fmt::format("{} parameters are", shared.size()),
       shared[0], shared.size() == 1 ? "" : " the first", shared.size() == 1 ? "s" : ""));
 }

@@ -6,7 +6,7 @@
 #include <climits>
 
 #include "frontend/onnx_tensors.h"
-#include "frontend/shared_initializers.h"
+#include "frontend/separate_statistics.h"
 #include "ir/graph/error.h"
 #include "onnx/onnx.pb.h"
 
@@ -214,6 +214,7 @@ OnnxModel parse_model_proto(std::string_view bytes) {
   to.producer = from->producer_name();
   to.opsets = opsets_of(from->opset_import());
   to.graph = convert(from->graph(), from);
+  separate_statistics(to.graph);
   for (const onnx::FunctionProto& function : from->functions()) {
     to.functions.push_back(convert(function, from));
   }

@@ -12,7 +12,7 @@
 namespace backcast {
 
 /// CompileError when the bytes are empty, 2 GB or more, or no ONNX model. Tensor data is copied
-/// once, out of `bytes`.
+/// once, out of `bytes`. Running statistics have initializers of their own (separate_statistics).
 OnnxModel parse_model_proto(std::string_view bytes);
 
 /// One serialized TensorProto. CompileError as above.
@@ -25,7 +25,7 @@ std::string serialize_tensor_proto(const std::string& name, int64_t data_type,
 
 /// A copy of a serialized model that infers with new data of some of its graph's initializers, by
 /// name; type and shape have to be the initializer's. BatchNormalization and Dropout no longer
-/// train, running statistics have initializers of their own (separate_statistics), external data is
+/// train, running statistics have initializers of their own as above, external data is
 /// looked for in `model_dir` and moves into the file, so that the copy stands alone; all else stays
 /// as it is, known to us or not. CompileError as above, for external data that cannot be read, and
 /// for 2 GB or more.

@@ -85,6 +85,19 @@ TEST(EmitC, WidestVectors) {
   check(widest_cases(), target);
 }
 
+/// What `command` (a compiler and its flags) makes of the C emitted for a target.
+std::string assembly_by(const std::string& command, const Case& c, const TargetInfo& target) {
+  const Folder folder;
+  const CSource source = emit_c(c.program, target, {.header = {.target = target.name}});
+  folder.write(c.program.name + ".c", source.source);
+  folder.write(c.program.name + ".h", source.header);
+  bool ok = false;
+  const std::string text = run_command(
+      fmt::format("cd {} && {} -std=c11 -S -o - {}.c", folder.path(), command, c.program.name), ok);
+  EXPECT_TRUE(ok) << text;
+  return text;
+}
+
 /// Instructions of the emitted C, as every compiler gives it for a target.
 std::vector<std::string> assembly_of(const Case& c, const std::string& name) {
   const TargetInfo& target = *find_target(name);
@@ -95,16 +108,7 @@ std::vector<std::string> assembly_of(const Case& c, const std::string& name) {
   }
   std::vector<std::string> texts;
   for (const std::string& command : commands) {
-    const Folder folder;
-    const CSource source = emit_c(c.program, target, {.header = {.target = target.name}});
-    folder.write(c.program.name + ".c", source.source);
-    folder.write(c.program.name + ".h", source.header);
-    bool ok = false;
-    texts.push_back(
-        run_command(fmt::format("cd {} && {} -std=c11 -O2 {} -S -o - {}.c", folder.path(), command,
-                                target.compiler_flags, c.program.name),
-                    ok));
-    EXPECT_TRUE(ok) << texts.back();
+    texts.push_back(assembly_by(command + " -O2 " + target.compiler_flags, c, target));
   }
   return texts;
 }
@@ -179,16 +183,8 @@ TEST(EmitC, GccTakesInstructionsOfWholeVectors) {
     const std::vector<Case> all = rounding_cases();
     for (const Case& c : target.vector_bits == 512 ? widest : all) {
       if (c.program.name.ends_with("_1")) continue;
-      const Folder folder;
-      const CSource source = emit_c(c.program, target, {.header = {.target = target.name}});
-      folder.write(c.program.name + ".c", source.source);
-      folder.write(c.program.name + ".h", source.header);
-      bool ok = false;
       const std::string assembly =
-          run_command(fmt::format("cd {} && gcc -std=c11 -O2 -fno-tree-vectorize {} -S -o - {}.c",
-                                  folder.path(), target.compiler_flags, c.program.name),
-                      ok);
-      ASSERT_TRUE(ok) << assembly;
+          assembly_by("gcc -O2 -fno-tree-vectorize " + target.compiler_flags, c, target);
       const std::regex scalar("\\bv(fmadd[0-9]*|sqrt|round|rndscale|min|max)s[sd]\\b");
       std::smatch found;
       EXPECT_FALSE(std::regex_search(assembly, found, scalar))
@@ -200,16 +196,8 @@ TEST(EmitC, GccTakesInstructionsOfWholeVectors) {
 /// Tuned for Zen, gcc joins every load with each of its products.
 TEST(EmitC, GccLoadsOnceWhateverItIsTunedFor) {
   if (!is_installed("gcc")) GTEST_SKIP() << "no gcc";
-  const Folder folder;
-  const CSource source = emit_c(lane_sums(16, 4).program, *find_target("x86-64-v4"), {});
-  folder.write("lane_sums.c", source.source);
-  folder.write("lane_sums.h", source.header);
-  bool ok = false;
-  const std::string assembly = run_command(
-      fmt::format("cd {} && gcc -std=c11 -O3 -march=x86-64-v4 -mtune=znver3 -S -o - lane_sums.c",
-                  folder.path()),
-      ok);
-  ASSERT_TRUE(ok) << assembly;
+  const std::string assembly = assembly_by("gcc -O3 -march=x86-64-v4 -mtune=znver3",
+                                           lane_sums(16, 4), *find_target("x86-64-v4"));
   EXPECT_TRUE(std::regex_search(assembly, std::regex("\\bvfmadd[0-9]*ps"))) << assembly;
   EXPECT_FALSE(std::regex_search(assembly, std::regex("\\bvfmadd[0-9]*ps[^\n]*\\("))) << assembly;
 }

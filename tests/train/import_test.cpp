@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "frontend/shared_initializers.h"
+#include "frontend/separate_statistics.h"
 #include "ir/graph/error.h"
 #include "ir/graph/verifier.h"
 #include "passes/graph/differentiate.h"

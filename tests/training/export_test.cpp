@@ -23,17 +23,29 @@ Literal image(int64_t i) {
                                test_digits().images[static_cast<size_t>(i)]);
 }
 
-/// Outputs of an ONNX file, alone in a folder, for the test images.
-std::vector<Literal> outputs_of(const std::string& model_bytes) {
-  const c_test::Folder folder;
-  folder.write("exported.onnx", model_bytes);
+/// First outputs of an ONNX file for inputs one by one.
+std::vector<Literal> run_file(const std::string& path, const std::vector<Literal>& inputs) {
   CompileRequest request;
-  request.model = folder.path() + "/exported.onnx";
+  request.model = path;
   const CompiledModel model = compile_model(request);
   const CompiledProgram program(model.result.program, model.target);
   std::vector<Literal> outputs;
-  for (int64_t i = 0; i < kImages; ++i) outputs.push_back(program.run("run", {image(i)}).at(0));
+  for (const Literal& input : inputs) outputs.push_back(program.run("run", {input}).at(0));
   return outputs;
+}
+
+/// The same of a file alone in a folder.
+std::vector<Literal> run_alone(const std::string& model_bytes, const std::vector<Literal>& inputs) {
+  const c_test::Folder folder;
+  folder.write("exported.onnx", model_bytes);
+  return run_file(folder.path() + "/exported.onnx", inputs);
+}
+
+/// Outputs for the test images.
+std::vector<Literal> outputs_of(const std::string& model_bytes) {
+  std::vector<Literal> images;
+  for (int64_t i = 0; i < kImages; ++i) images.push_back(image(i));
+  return run_alone(model_bytes, images);
 }
 
 void expect_equal(const std::vector<Literal>& actual, const std::vector<Literal>& expected) {
@@ -127,13 +139,8 @@ TEST(Export, RunningStatisticsAndExternalDataGoIntoTheFile) {
   const Literal one(ElementType::f32, {1, 1, 49, 10}, inputs[0].bytes().first(elements * 4),
                     std::make_shared<Literal>(inputs[0]));
   const Literal expected = student.run({one}).at(0);
-  const c_test::Folder folder;
-  folder.write("exported.onnx", export_model(model, student.save()));
-  CompileRequest request;
-  request.model = folder.path() + "/exported.onnx";
-  const CompiledModel compiled = compile_model(request);
-  const CompiledProgram program(compiled.result.program, compiled.target);
-  EXPECT_LT(relative_distance(program.run("run", {one}).at(0), expected), 1e-5);
+  const Literal actual = run_alone(export_model(model, student.save()), {one})[0];
+  EXPECT_LT(relative_distance(actual, expected), 1e-5);
 }
 
 /// The file gets initializers for statistics that its exporter had merged.
@@ -151,16 +158,10 @@ TEST(Export, MergedStatisticsAreSeparate) {
   values.resize(4 * 6 * 6);
   const Literal one = Literal::from_doubles(ElementType::f32, {1, 4, 6, 6}, values);
   const Literal expected = student.run({one}).at(0);
-  const c_test::Folder folder;
-  folder.write("exported.onnx", export_model(model, student.save()));
-  const auto run = [&](const std::string& path) {
-    CompileRequest compile;
-    compile.model = path;
-    const CompiledModel compiled = compile_model(compile);
-    return CompiledProgram(compiled.result.program, compiled.target).run("run", {one}).at(0);
-  };
-  EXPECT_LT(relative_distance(run(folder.path() + "/exported.onnx"), expected), 1e-5);
-  EXPECT_GT(relative_distance(run(model), expected), 1e-2) << "training changed nothing";
+  const Literal actual = run_alone(export_model(model, student.save()), {one})[0];
+  EXPECT_LT(relative_distance(actual, expected), 1e-5);
+  EXPECT_GT(relative_distance(run_file(model, {one})[0], expected), 1e-2)
+      << "training changed nothing";
 }
 
 TEST(Export, BrokenAndForeignCheckpointsAreRefused) {

@@ -1,9 +1,12 @@
-#include "frontend/shared_initializers.h"
+#include "frontend/separate_statistics.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
+#include <map>
+#include <set>
+
+#include "frontend/graph_names.h"
 
 namespace backcast {
 namespace {
@@ -13,16 +16,6 @@ constexpr size_t kMean = 3, kVariance = 4;  // inputs of BatchNormalization
 bool is_statistic(const OnnxNode& node, size_t input) {
   return node.domain.empty() && node.op_type == "BatchNormalization" &&
          (input == kMean || input == kVariance);
-}
-
-/// Every name that a node reads, in graphs inside of it, too.
-void visit_inputs(const OnnxNode& node, const std::function<void(const std::string&)>& visit) {
-  for (const std::string& name : node.inputs) visit(name);
-  for (const OnnxAttribute& attribute : node.attributes) {
-    if (!attribute.g) continue;
-    for (const OnnxNode& inner : attribute.g->nodes) visit_inputs(inner, visit);
-    for (const OnnxValueInfo& output : attribute.g->outputs) visit(output.name);
-  }
 }
 
 /// Finds initializers behind nodes that change nothing.
@@ -64,12 +57,10 @@ class Sources {
     for (const OnnxValueInfo& output : graph_.outputs) names.insert(source(output.name));
     for (const OnnxNode& node : graph_.nodes) {
       if (is_identity(node)) continue;  // those that use its output count
-      OnnxNode rest = node;
-      rest.inputs.clear();
       for (size_t i = 0; i < node.inputs.size(); ++i) {
-        if (!is_statistic(node, i)) rest.inputs.push_back(node.inputs[i]);
+        if (!is_statistic(node, i)) names.insert(source(node.inputs[i]));
       }
-      visit_inputs(rest, [&](const std::string& name) { names.insert(source(name)); });
+      for (const std::string& name : names_of_bodies(node)) names.insert(source(name));
     }
     return names;
   }
@@ -80,36 +71,13 @@ class Sources {
   std::map<std::string, size_t> identities_;
 };
 
-std::set<std::string> names_in(const OnnxGraph& graph) {
-  std::set<std::string> names;
-  for (const OnnxValueInfo& input : graph.inputs) names.insert(input.name);
-  for (const OnnxTensor& tensor : graph.initializers) names.insert(tensor.name);
-  for (const OnnxNode& node : graph.nodes) {
-    names.insert(node.outputs.begin(), node.outputs.end());
-    visit_inputs(node, [&](const std::string& name) { names.insert(name); });
-  }
-  return names;
-}
-
 }  // namespace
-
-std::map<std::string, std::set<size_t>> users_of(const OnnxGraph& graph) {
-  std::map<std::string, std::set<size_t>> users;
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    visit_inputs(graph.nodes[i], [&](const std::string& name) { users[name].insert(i); });
-  }
-  for (const OnnxValueInfo& output : graph.outputs) users[output.name].insert(graph.nodes.size());
-  return users;
-}
 
 std::vector<SharedStatistic> shared_statistics(const OnnxGraph& graph) {
   const Sources sources(graph);
   const std::map<std::string, std::set<size_t>> users = users_of(graph);
-  std::set<std::string> taken = names_in(graph), kept = sources.other_operands();
-  const auto free_name = [&](std::string name) {
-    while (!taken.insert(name).second) name += "_";
-    return name;
-  };
+  std::set<std::string> taken = defined_names(graph), kept = sources.other_operands();
+  for (const auto& [name, nodes] : users) taken.insert(name);
   std::set<size_t> used;  // identities whose names are taken over
   std::vector<SharedStatistic> shared;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -123,11 +91,12 @@ std::vector<SharedStatistic> shared_statistics(const OnnxGraph& graph) {
       if (kept.insert(statistic.initializer).second) continue;
       if (statistic.identity && users.at(name).size() == 1 &&
           used.insert(*statistic.identity).second) {
-        statistic.output = free_name(name);
+        statistic.output = free_name(name, taken);
       } else {
         const std::string owner =
             node.name.empty() ? fmt::format("{}_{}", node.op_type, i) : node.name;
-        statistic.name = free_name(owner + (input == kMean ? ".running_mean" : ".running_var"));
+        statistic.name =
+            free_name(owner + (input == kMean ? ".running_mean" : ".running_var"), taken);
         statistic.identity.reset();
       }
       shared.push_back(std::move(statistic));

@@ -1,21 +1,15 @@
-// Initializers that several nodes use. Exporters merge those that are equal: before training, all
-// biases and running means are zero.
+// Running statistics that share an initializer with something else: exporters merge what is equal,
+// and before training all biases and running means are zero.
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "frontend/onnx_model.h"
 
 namespace backcast {
-
-/// The nodes of the graph (by their place in it) that use each name, themselves or in graphs inside
-/// of them; the number of nodes stands for the graph's outputs.
-std::map<std::string, std::set<size_t>> users_of(const OnnxGraph& graph);
 
 /// Input `input` of node `node`, a BatchNormalization, is a running statistic whose initializer
 /// something else uses, too; `name` is free for one of its own. PyTorch's exporter leaves an

@@ -1,0 +1,73 @@
+#include "frontend/graph_names.h"
+
+#include <algorithm>
+
+namespace backcast {
+namespace {
+
+/// False when graphs are nested too deeply.
+bool add_free_names(const OnnxGraph& graph, int depth, std::vector<std::string>& names) {
+  if (depth > kMaxGraphDepth) return false;
+  std::set<std::string> defined;
+  for (const OnnxValueInfo& input : graph.inputs) defined.insert(input.name);
+  for (const OnnxTensor& tensor : graph.initializers) defined.insert(tensor.name);
+  const auto use = [&](const std::string& name) {
+    if (name.empty() || defined.contains(name)) return;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  for (const OnnxNode& node : graph.nodes) {
+    for (const std::string& name : node.inputs) use(name);
+    for (const OnnxAttribute& attribute : node.attributes) {
+      if (!attribute.g) continue;
+      std::vector<std::string> inner;
+      if (!add_free_names(*attribute.g, depth + 1, inner)) return false;
+      for (const std::string& name : inner) use(name);
+    }
+    defined.insert(node.outputs.begin(), node.outputs.end());
+  }
+  for (const OnnxValueInfo& output : graph.outputs) use(output.name);
+  return true;
+}
+
+}  // namespace
+
+std::set<std::string> defined_names(const OnnxGraph& graph) {
+  std::set<std::string> names;
+  for (const OnnxValueInfo& input : graph.inputs) names.insert(input.name);
+  for (const OnnxTensor& tensor : graph.initializers) names.insert(tensor.name);
+  for (const OnnxNode& node : graph.nodes) names.insert(node.outputs.begin(), node.outputs.end());
+  return names;
+}
+
+std::optional<std::vector<std::string>> free_names(const OnnxGraph& graph) {
+  std::vector<std::string> names;
+  return add_free_names(graph, 0, names) ? std::optional(std::move(names)) : std::nullopt;
+}
+
+std::vector<std::string> names_of_bodies(const OnnxNode& node) {
+  std::vector<std::string> names;
+  for (const OnnxAttribute& attribute : node.attributes) {
+    if (!attribute.g) continue;
+    if (const std::optional<std::vector<std::string>> inner = free_names(*attribute.g)) {
+      names.insert(names.end(), inner->begin(), inner->end());
+    }
+  }
+  return names;
+}
+
+std::map<std::string, std::set<size_t>> users_of(const OnnxGraph& graph) {
+  std::map<std::string, std::set<size_t>> users;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (const std::string& name : graph.nodes[i].inputs) users[name].insert(i);
+    for (const std::string& name : names_of_bodies(graph.nodes[i])) users[name].insert(i);
+  }
+  for (const OnnxValueInfo& output : graph.outputs) users[output.name].insert(graph.nodes.size());
+  return users;
+}
+
+std::string free_name(std::string name, std::set<std::string>& taken) {
+  while (!taken.insert(name).second) name += "_";
+  return name;
+}
+
+}  // namespace backcast

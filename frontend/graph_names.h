@@ -1,0 +1,34 @@
+// Names in a graph of the file: which it defines, which it takes from around it, who uses which.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "frontend/onnx_model.h"
+
+namespace backcast {
+
+inline constexpr int kMaxGraphDepth = 32;  // of graphs within graphs
+
+/// Of inputs, initializers and what nodes give.
+std::set<std::string> defined_names(const OnnxGraph& graph);
+
+/// What a graph uses and does not define, each once, in order; nothing when graphs in it are
+/// nested deeper than kMaxGraphDepth.
+std::optional<std::vector<std::string>> free_names(const OnnxGraph& graph);
+
+/// What the graphs inside of a node take from around it.
+std::vector<std::string> names_of_bodies(const OnnxNode& node);
+
+/// The nodes of the graph (by their place in it) that use each name, themselves or in graphs inside
+/// of them; the number of nodes stands for the graph's outputs.
+std::map<std::string, std::set<size_t>> users_of(const OnnxGraph& graph);
+
+/// `name`, made longer until it is new among `taken`, which it joins.
+std::string free_name(std::string name, std::set<std::string>& taken);
+
+}  // namespace backcast
