@@ -163,8 +163,6 @@ double Chooser::lane_cycles(int64_t tile, int64_t columns, int64_t chains) const
 void Chooser::choose_lane_sizes() {
   int64_t length = extent(schedule_.lane_axis);
   lanes_ = vector_lanes();
-  schedule_.lanes = static_cast<int32_t>(floor_power(std::min<int64_t>(lanes_, length)));
-  schedule_.has_tail = length % schedule_.lanes != 0;
   math_calls_ = math_calls();
   int64_t max_tile = schedule_.tile_axis.empty() ? 1 : 8, max_columns = 1;
   if (int64_t e = extent(schedule_.tile_axis); e > 0) max_tile = std::min(max_tile, e);
@@ -172,19 +170,30 @@ void Chooser::choose_lane_sizes() {
     max_columns = std::min<int64_t>(floor_power(extent(schedule_.vector_axis)), 16);
   }
   double best = 2e30;
-  int64_t best_tile = 1, best_columns = 1;
-  for (int64_t chains = 1; chains <= 8 && chains * schedule_.lanes <= length; chains *= 2) {
-    for (int64_t columns = 1; columns <= max_columns; columns *= 2) {
-      for (int64_t tile = 1; tile <= max_tile; ++tile) {
-        double cycles = lane_cycles(tile, columns, chains);
-        if (cycles >= best * 0.999) continue;
-        best = cycles;
-        best_tile = tile;
-        best_columns = columns;
-        schedule_.chains = chains;
+  int64_t best_tile = 1, best_columns = 1, best_chains = 1, best_lanes = 1;
+  // Fewer lanes than there are leave less of the axis to scalars.
+  const int64_t most_lanes = floor_power(std::min<int64_t>(lanes_, length));
+  for (int64_t lanes = most_lanes; lanes >= std::min<int64_t>(most_lanes, 4); lanes /= 2) {
+    if (lanes < most_lanes && length % lanes == length % most_lanes) continue;
+    schedule_.lanes = static_cast<int32_t>(lanes);
+    for (int64_t chains = 1; chains <= 8 && chains * lanes <= length; chains *= 2) {
+      for (int64_t columns = 1; columns <= max_columns; columns *= 2) {
+        for (int64_t tile = 1; tile <= max_tile; ++tile) {
+          double cycles = lane_cycles(tile, columns, chains);
+          if (cycles >= best * 0.999) continue;
+          best = cycles;
+          best_tile = tile;
+          best_columns = columns;
+          best_chains = chains;
+          best_lanes = lanes;
+        }
       }
     }
+    if (length % lanes == 0) break;
   }
+  schedule_.lanes = static_cast<int32_t>(best_lanes);
+  schedule_.has_tail = length % best_lanes != 0;
+  schedule_.chains = best_chains;
   if (!schedule_.vector_axis.empty()) schedule_.vector_segments = column_segments(best_columns);
   if (!schedule_.tile_axis.empty()) schedule_.tile_segments = tile_segments(best_tile);
   std::vector<std::string> order;

@@ -19,6 +19,7 @@
 #include "passes/schedule/operand_blocks.h"
 #include "passes/schedule/panel.h"
 #include "passes/schedule/partition.h"
+#include "passes/schedule/read_apart.h"
 #include "passes/schedule/reduction_blocks.h"
 #include "passes/schedule/row_blocks.h"
 #include "passes/schedule/side_buffers.h"
@@ -116,6 +117,11 @@ class Scheduling {
 
   Stmt expand_definition(const Definition& definition, Kernel& kernel, Step& step, bool alone,
                          std::set<std::string>& taken) {
+    if (alone && !definition.accumulators.empty()) {
+      if (std::optional<Definition> apart = parted(definition, kernel, step)) {
+        return expand_definition(*apart, kernel, step, alone, taken);
+      }
+    }
     std::vector<Definition> parts =
         definition.accumulators.empty() ? partition(definition) : phases(definition);
     if (!definition.accumulators.empty() && parts.size() > 1 && !among_statements_) {
@@ -145,6 +151,33 @@ class Scheduling {
       return loop::passes_constant(result_, kernel, step, param);
     };
     return choose_schedule(definition, kernel, target_, is_constant, !among_statements_);
+  }
+
+  /// See read_apart.h: the definition over the kernel's new parameters, if that is faster.
+  std::optional<Definition> parted(const Definition& definition, Kernel& kernel, Step& step) const {
+    std::optional<ReadApart> apart = read_apart(definition, kernel);
+    if (!apart) return std::nullopt;
+    Kernel wider = kernel;
+    Step call = step;
+    for (size_t i = 0; i < apart->parameters.size(); ++i) {
+      const auto source = std::find_if(
+          kernel.buffers.begin(), kernel.buffers.end(),
+          [&](const loop::BufferParam& param) { return param.name == apart->sources[i]; });
+      wider.buffers.push_back(apart->parameters[i]);
+      call.buffers.push_back(step.buffers[size_t(source - kernel.buffers.begin())]);
+    }
+    const auto cycles = [&](const Definition& d, const Kernel& k, const Step& s) {
+      const auto is_constant = [&](const std::string& param) {
+        return loop::passes_constant(result_, k, s, param);
+      };
+      return schedule_cycles(d, k, target_, is_constant, true);
+    };
+    if (cycles(apart->definition, wider, call) >= cycles(definition, kernel, step)) {
+      return std::nullopt;
+    }
+    kernel.buffers = std::move(wider.buffers);
+    step = std::move(call);
+    return std::move(apart->definition);
   }
 
   // ---- kernels that run before
@@ -189,8 +222,8 @@ class Scheduling {
     return std::nullopt;
   }
 
-  /// The axis along which vectors would scatter results after a short reduction; empty when they
-  /// do not.
+  /// The axis along which vectors would scatter results after a short reduction, or could not read
+  /// what stands beside the sum; empty when they do neither.
   std::string scattered_axis(const Definition& definition, const Kernel& kernel,
                              const Step& step) const {
     constexpr int64_t kShort = 512;
@@ -204,10 +237,15 @@ class Scheduling {
     for (const loop::Axis& axis : definition.axes) {
       if (!static_extent(axis) || !coefficient(flat, axis.name)) return "";
     }
-    if (definition.reduce_axes.empty() || steps > kShort) return "";
+    if (definition.reduce_axes.empty()) return "";
     NestSchedule chosen = choose(definition, kernel, step);
-    bool vectors = !chosen.vector_segments.empty() && chosen.vector_segments[0].lanes > 1;
-    if (!vectors || coefficient(flat, chosen.vector_axis) == 1) return "";
+    if (!has_vectors(chosen) && looks_up(definition)) {
+      const NestSchedule bare = choose(sum_alone(definition), kernel, step);
+      return has_vectors(bare) ? bare.vector_axis : "";
+    }
+    if (steps > kShort || !has_vectors(chosen) || coefficient(flat, chosen.vector_axis) == 1) {
+      return "";
+    }
     // Beside constants in order, storing elements one by one is bearable unless their lines
     // collide.
     for (const auto& [param, packing] : chosen.packed) {
@@ -217,6 +255,27 @@ class Scheduling {
       if (holds_lines(chosen.vector_segments[0].width(), pitch, target_)) return "";
     }
     return chosen.vector_axis;
+  }
+
+  static bool has_vectors(const NestSchedule& schedule) {
+    return !schedule.vector_segments.empty() && schedule.vector_segments[0].lanes > 1;
+  }
+
+  /// Whether results are made of what stands at places that memory tells.
+  static bool looks_up(const Definition& definition) {
+    bool found = false;
+    for_each_access(definition, [&](const loop::ExprNode& read, bool in_sum) {
+      found = found || (!in_sum && std::any_of(read.args.begin(), read.args.end(), reads_memory));
+    });
+    return found;
+  }
+
+  /// Without what its only output makes of the sum.
+  static Definition sum_alone(const Definition& definition) {
+    Definition result = definition;
+    const loop::Accumulator& acc = definition.accumulators[0];
+    result.outputs[0].value = loop::var(acc.name, acc.type);
+    return result;
   }
 
   /// The nest that leaves out steps whose factor is zero; null where that does not pay.
