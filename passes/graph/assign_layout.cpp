@@ -16,7 +16,8 @@ namespace {
 
 struct Held {
   ValueId stored;
-  Ints permutation;  // empty: not a tensor, or identity
+  Ints permutation;       // empty: not a tensor, or identity
+  bool windowed = false;  // the order is what a window asked for, not what the model has
 };
 
 bool is_identity(const Ints& permutation) {
@@ -59,7 +60,8 @@ class Layout {
     for (int64_t i = 0; i < from_.size(); ++i) {
       const Node& node = from_.node(ValueId(i));
       b_.set_loc(node.loc);
-      held_[size_t(i)] = visit(node);
+      Held& result = held_[size_t(i)] = visit(node);
+      result.windowed = !result.permutation.empty() && (is_windowed(node) || follows_window(node));
     }
     return b_.finish(as_written(from_.result), from_.result_names);
   }
@@ -103,12 +105,22 @@ class Layout {
       if (node.op == &ops::concat) return concat(node, *layout);
       if (node.op == &ops::pad) return pad(node, *layout);
       if (node.op == &ops::slice) return slice(node, *layout);
+      if (node.op == &ops::reshape && follows_window(node)) return reshape(node, *layout);
       if (node.op == &ops::gather && takes_along_one(node)) return take(node, *layout);
       if (slides(*node.op) && keeps_numbers(node, *layout)) return window(node, *layout);
     }
     std::vector<ValueId> operands;
     for (ValueId operand : node.operands) operands.push_back(as_written(operand));
     return {b_.emit(*node.op, operands, node.attrs), {}};
+  }
+
+  bool is_windowed(const Node& node) const {
+    return node.op == &ops::conv || (node.op == &ops::reduce_window && pools_space(node));
+  }
+
+  bool follows_window(const Node& node) const {
+    return std::any_of(node.operands.begin(), node.operands.end(),
+                       [&](ValueId operand) { return held(operand).windowed; });
   }
 
   /// The permutation of the first operand that is not stored as written and fills the whole result.
@@ -176,6 +188,71 @@ class Layout {
     attrs.limit = permuted(attrs.limit, order);
     attrs.stride = permuted(attrs.stride, order);
     return {b_.emit(ops::slice, {held(node.operands[0]).stored}, attrs), layout};
+  }
+
+  /// Dimensions of an operand that become dimensions of the result, together.
+  struct Group {
+    std::vector<size_t> from, to;
+  };
+
+  /// The finest groups in order; nothing where extents do not tell.
+  static std::optional<std::vector<Group>> groups_of(const Shape& from, const Shape& to) {
+    std::vector<Group> groups;
+    size_t i = 0, j = 0;
+    while (i < from.size() && j < to.size()) {
+      Group group;
+      Dim before = from[i], after = to[j];
+      group.from.push_back(i++);
+      group.to.push_back(j++);
+      while (!(before == after)) {
+        if (!before.is_constant() || !after.is_constant()) return std::nullopt;
+        if (before.constant() < after.constant()) {
+          if (i == from.size()) return std::nullopt;
+          before = before * from[i];
+          group.from.push_back(i++);
+        } else {
+          if (j == to.size()) return std::nullopt;
+          after = after * to[j];
+          group.to.push_back(j++);
+        }
+      }
+      groups.push_back(std::move(group));
+    }
+    if (groups.empty()) return std::nullopt;
+    while (i < from.size()) groups.back().from.push_back(i++);  // of extent 1
+    while (j < to.size()) groups.back().to.push_back(j++);
+    return groups;
+  }
+
+  /// Dimensions that are joined are stored side by side, where the innermost of them was. Where
+  /// parts of some are joined with parts of others, nothing is gained.
+  Held reshape(const Node& node, const Ints& layout) {
+    const Shape& from = from_.type(node.operands[0]).tensor().shape;
+    const Shape& to = node.type.tensor().shape;
+    const std::optional<std::vector<Group>> groups = groups_of(from, to);
+    const auto mixes = [](const Group& group) {
+      return group.from.size() > 1 && group.to.size() > 1;
+    };
+    if (!groups || std::any_of(groups->begin(), groups->end(), mixes)) return plain(node);
+    std::vector<std::pair<int64_t, const Group*>> places;
+    for (const Group& group : *groups) {
+      int64_t last = 0;
+      for (size_t d : group.from) last = std::max(last, layout[d]);
+      places.emplace_back(last, &group);
+    }
+    std::sort(places.begin(), places.end());
+    Ints order, permutation(to.size());
+    Dims stored;
+    for (const auto& [last, group] : places) {
+      for (size_t d : group->from) order.push_back(layout[d]);
+      for (size_t d : group->to) {
+        permutation[d] = static_cast<int64_t>(stored.size());
+        stored.push_back(to[d]);
+      }
+    }
+    ValueId x = held(node.operands[0]).stored;
+    if (!is_identity(order)) x = b_.emit(ops::transpose, {x}, TransposeAttrs{order});
+    return {b_.emit(ops::reshape, {x}, ReshapeAttrs{stored}), permutation};
   }
 
   /// Whether a gather replaces one dimension by those places of it that a list of indices names, as

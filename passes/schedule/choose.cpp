@@ -54,7 +54,7 @@ Chooser::Plan Chooser::plan(VectorMode mode, const std::string& lane_axis) {
   } else {
     choose_unrolled();
     choose_vector_axis();
-    bool turned = choose_transposition();
+    const bool turned = choose_transposition() || choose_interleaving();
     if (!turned) {
       choose_tile_axis();
       choose_jam();

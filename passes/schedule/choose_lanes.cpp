@@ -247,6 +247,35 @@ bool Chooser::choose_transposition() {
   return false;
 }
 
+/// Two or three results side by side whose operands lie apart, such as shuffled channels: vectors
+/// run along the axis around them.
+bool Chooser::choose_interleaving() {
+  constexpr int64_t kMost = 3;  // each more takes a shuffle of every register
+  if (is_reduction_ || !vectorizable_types() || !schedule_.vector_axis.empty()) return false;
+  if (outputs_.size() != 1) return false;
+  for (const Axis& narrow : definition_.axes) {
+    const int64_t count = extent(narrow.name);
+    if (count < 2 || count > kMost || coefficient(outputs_[0], narrow.name) != 1) continue;
+    for (const Axis& axis : definition_.axes) {
+      if (extent(axis.name) < 4 || conditional_on(axis.name)) continue;
+      if (coefficient(outputs_[0], axis.name) != count) continue;
+      const bool fits = std::all_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
+        const std::optional<int64_t> c = coefficient(a.flat, axis.name);
+        return c && (*c == 0 || *c == 1) && !reads_memory(a.flat);
+      });
+      if (!fits) continue;
+      schedule_.vector_axis = axis.name;
+      schedule_.jam_axis = narrow.name;
+      schedule_.jam = count;
+      schedule_.interleaved = true;
+      lanes_ = vector_lanes();
+      schedule_.vector_segments = vector_segments(1);
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Every operand of the reduction lies along the vectors, or is rearranged so.
 bool Chooser::reads_in_vectors() const {
   if (schedule_.vector_axis.empty()) return false;

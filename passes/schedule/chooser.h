@@ -76,6 +76,7 @@ class Chooser {
   void choose_jam();
   bool is_tiled(const std::string& axis) const;
   bool choose_transposition();
+  bool choose_interleaving();
   std::string contiguous_partner(const std::string& vector_axis) const;
   bool are_constants_near() const;
   void choose_order();

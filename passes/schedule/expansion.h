@@ -138,6 +138,7 @@ class Expansion {
   void write_rows_in_loop(const Bindings& bindings, std::vector<loop::Stmt>& body);
   void write_row(const Vectorizer& v, const Bindings& place, std::vector<loop::Stmt>& body);
   void write_transposed(const Bindings& bindings, std::vector<loop::Stmt>& body);
+  void write_interleaved(const Bindings& bindings, std::vector<loop::Stmt>& body);
 
   const loop::Definition& definition_;
   const loop::Kernel& kernel_;

@@ -69,4 +69,24 @@ std::vector<Expr> transpose_lanes(std::vector<Expr> values, const Naming& name) 
   return values;
 }
 
+std::vector<Expr> interleave_lanes(const std::vector<Expr>& values, const Naming& name) {
+  const int32_t lanes = values.at(0).type().lanes, count = static_cast<int32_t>(values.size());
+  if (lanes == 1 || count == 1) return values;
+  std::vector<Expr> result;
+  for (int32_t first = 0; first < lanes * count; first += lanes) {
+    Expr merged = values[0];
+    for (int32_t m = 1; m < count; ++m) {
+      // Lanes of later values hold anything yet.
+      std::vector<int32_t> taken;
+      for (int32_t lane = 0; lane < lanes; ++lane) {
+        const int32_t value = (first + lane) % count, from = (first + lane) / count;
+        taken.push_back(value == m ? lanes + from : value == 0 && m == 1 ? from : lane);
+      }
+      merged = name(loop::shuffle({merged, values[static_cast<size_t>(m)]}, taken));
+    }
+    result.push_back(merged);
+  }
+  return result;
+}
+
 }  // namespace backcast

@@ -73,6 +73,7 @@ std::string NestSchedule::to_string() const {
   }
   if (!taken.axes.empty()) add("skip zeros of " + taken.factor);
   if (!transposed_axis.empty()) add("transpose " + transposed_axis);
+  if (interleaved) add("interleave");
   if (rolled_epilogue) add("rolled epilogue");
   for (const Fetch& fetch : fetches) add("fetch " + fetch.buffer);
   if (addend) add("begin with an addend");
@@ -231,6 +232,10 @@ Stmt Expansion::tile(const Bindings& bindings) {
   bool transposed = !schedule_.transposed_axis.empty() && tile_size() > 1;
   if (transposed) {
     write_transposed(bindings, body);
+    return loop::block(body);
+  }
+  if (schedule_.interleaved) {
+    write_interleaved(bindings, body);
     return loop::block(body);
   }
   start(bindings, body);
@@ -425,6 +430,31 @@ void Expansion::write_transposed(const Bindings& bindings, std::vector<Stmt>& bo
         return blocks.back().second[static_cast<size_t>(m)];
       };
       write_row(v, at(bindings, first + m), body);
+    }
+  }
+}
+
+/// One register for each element of the jammed axis, lane by lane in turn.
+void Expansion::write_interleaved(const Bindings& bindings, std::vector<Stmt>& body) {
+  const Naming name = [&](const Expr& value) {
+    std::string variable = fresh("lanes");
+    body.push_back(loop::let(variable, value));
+    return loop::var(variable, value.type());
+  };
+  const loop::DefinitionOutput& output = definition_.outputs.at(0);
+  const loop::BufferParam& param = *kernel_.find(output.buffer);
+  for (int64_t n = 0; n < vectors(); ++n) {
+    const Vectorizer v = vectorizer(n);
+    std::vector<Expr> values;
+    for (int64_t m = 0; m < rows(); ++m) {
+      values.push_back(name(v.widen(v.run(epilogues_[0], at(bindings, m)), {param.element, 1})));
+    }
+    Bindings first = at(bindings, 0);
+    first[schedule_.vector_axis] = v.base;
+    Expr place = loop::substitute(loop::flat_index(param.shape, output.indices), first);
+    for (const Expr& value : interleave_lanes(values, name)) {
+      body.push_back(loop::store(output.buffer, place, value));
+      place = place + Expr(lanes());
     }
   }
 }

@@ -142,7 +142,10 @@ struct NestSchedule {
   std::string fetched;  // a packed constant whose next panel is fetched ahead; may be empty
   std::vector<Fetch> fetches;
   // What is contiguous along the tile axis, not along the vector axis, is turned in registers.
-  std::string transposed_axis;            // the tile axis or empty
+  std::string transposed_axis;  // the tile axis or empty
+  // Results of the jammed axis lie between each other: registers along the vector axis, one for
+  // each of its elements, are stored as one run.
+  bool interleaved = false;
   std::map<std::string, Packing> packed;  // by buffer parameter
 
   /// Rows of the largest tile.
