@@ -61,7 +61,7 @@ class Layout {
       const Node& node = from_.node(ValueId(i));
       b_.set_loc(node.loc);
       Held& result = held_[size_t(i)] = visit(node);
-      result.windowed = !result.permutation.empty() && (is_windowed(node) || follows_window(node));
+      result.windowed = !result.permutation.empty() && (result.windowed || follows_window(node));
     }
     return b_.finish(as_written(from_.result), from_.result_names);
   }
@@ -112,10 +112,6 @@ class Layout {
     std::vector<ValueId> operands;
     for (ValueId operand : node.operands) operands.push_back(as_written(operand));
     return {b_.emit(*node.op, operands, node.attrs), {}};
-  }
-
-  bool is_windowed(const Node& node) const {
-    return node.op == &ops::conv || (node.op == &ops::reduce_window && pools_space(node));
   }
 
   bool follows_window(const Node& node) const {
@@ -345,7 +341,9 @@ class Layout {
   }
 
   Held pool(const Node& node) {
-    return window(node, channels_last(node.type.tensor().shape.size()));
+    Held result = window(node, channels_last(node.type.tensor().shape.size()));
+    result.windowed = true;
+    return result;
   }
 
   /// The dimension numbers of an operand or result: two that are no spatial ones, and those.
@@ -407,7 +405,7 @@ class Layout {
     attrs.output_batch = 0;
     attrs.output_feature = rank - 1;
     attrs.output_spatial = attrs.input_spatial;
-    return {b_.emit(ops::conv, {x, kernel}, attrs), output.layout()};
+    return {b_.emit(ops::conv, {x, kernel}, attrs), output.layout(), true};
   }
 
   Held plain(const Node& node) {

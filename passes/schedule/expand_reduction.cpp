@@ -415,11 +415,7 @@ void Expansion::combine_chains(std::vector<Stmt>& body) const {
 /// the epilogue wants that.
 void Expansion::combine_lanes(std::vector<Stmt>& body) {
   totals_.clear();
-  const Naming name = [&](const Expr& value) {
-    std::string variable = fresh("total");
-    body.push_back(loop::let(variable, value));
-    return loop::var(variable, value.type());
-  };
+  const Naming name = naming("total", body);
   bool whole_rows = schedule_.row_epilogue && vectors() > 1;
   for (const Accumulator& acc : definition_.accumulators) {
     const Combining combining = [&](const Expr& a, const Expr& b) {

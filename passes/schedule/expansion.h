@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "passes/schedule/lanes.h"
 #include "passes/schedule/nest.h"
 #include "passes/schedule/vectorize.h"
 
@@ -29,6 +30,8 @@ class Expansion {
   };
 
   std::string fresh(const std::string& base);
+  /// Names values by `let` statements at the end of `body`.
+  Naming naming(const std::string& base, std::vector<loop::Stmt>& body);
 
   // Loops over the axes
   loop::Stmt axis_loops(size_t depth, const Bindings& bindings);

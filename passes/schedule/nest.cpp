@@ -11,7 +11,6 @@
 #include "ir/loop/visit.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/expansion.h"
-#include "passes/schedule/lanes.h"
 #include "passes/schedule/panel.h"
 
 namespace backcast {
@@ -399,14 +398,18 @@ void Expansion::write_row(const Vectorizer& v, const Bindings& place, std::vecto
   body.insert(body.end(), stores.begin(), stores.end());
 }
 
-/// Blocks of lanes × lanes elements: what lies contiguous along the tile axis is read so and turned
-/// in registers.
-void Expansion::write_transposed(const Bindings& bindings, std::vector<Stmt>& body) {
-  const Naming name = [&](const Expr& value) {
-    std::string variable = fresh("turned");
+Naming Expansion::naming(const std::string& base, std::vector<Stmt>& body) {
+  return [this, base, &body](const Expr& value) {
+    const std::string variable = fresh(base);
     body.push_back(loop::let(variable, value));
     return loop::var(variable, value.type());
   };
+}
+
+/// Blocks of lanes × lanes elements: what lies contiguous along the tile axis is read so and turned
+/// in registers.
+void Expansion::write_transposed(const Bindings& bindings, std::vector<Stmt>& body) {
+  const Naming name = naming("turned", body);
   for (int64_t first = 0; first < tile_size(); first += lanes()) {
     std::vector<std::pair<Expr, std::vector<Expr>>> blocks;
     for (int64_t m = 0; m < lanes(); ++m) {
@@ -436,11 +439,7 @@ void Expansion::write_transposed(const Bindings& bindings, std::vector<Stmt>& bo
 
 /// One register for each element of the jammed axis, lane by lane in turn.
 void Expansion::write_interleaved(const Bindings& bindings, std::vector<Stmt>& body) {
-  const Naming name = [&](const Expr& value) {
-    std::string variable = fresh("lanes");
-    body.push_back(loop::let(variable, value));
-    return loop::var(variable, value.type());
-  };
+  const Naming name = naming("lanes", body);
   const loop::DefinitionOutput& output = definition_.outputs.at(0);
   const loop::BufferParam& param = *kernel_.find(output.buffer);
   for (int64_t n = 0; n < vectors(); ++n) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -147,10 +148,16 @@ class Scheduling {
   }
 
   NestSchedule choose(const Definition& definition, const Kernel& kernel, const Step& step) const {
-    const auto is_constant = [&](const std::string& param) {
+    return choose_schedule(definition, kernel, target_, constants_of(kernel, step),
+                           !among_statements_);
+  }
+
+  /// Which parameters of a call are constants; both must outlive it.
+  std::function<bool(const std::string&)> constants_of(const Kernel& kernel,
+                                                       const Step& step) const {
+    return [this, &kernel, &step](const std::string& param) {
       return loop::passes_constant(result_, kernel, step, param);
     };
-    return choose_schedule(definition, kernel, target_, is_constant, !among_statements_);
   }
 
   /// See read_apart.h: the definition over the kernel's new parameters, if that is faster.
@@ -160,17 +167,11 @@ class Scheduling {
     Kernel wider = kernel;
     Step call = step;
     for (size_t i = 0; i < apart->parameters.size(); ++i) {
-      const auto source = std::find_if(
-          kernel.buffers.begin(), kernel.buffers.end(),
-          [&](const loop::BufferParam& param) { return param.name == apart->sources[i]; });
       wider.buffers.push_back(apart->parameters[i]);
-      call.buffers.push_back(step.buffers[size_t(source - kernel.buffers.begin())]);
+      call.buffers.push_back(loop::buffer_of(kernel, step, apart->sources[i]));
     }
     const auto cycles = [&](const Definition& d, const Kernel& k, const Step& s) {
-      const auto is_constant = [&](const std::string& param) {
-        return loop::passes_constant(result_, k, s, param);
-      };
-      return schedule_cycles(d, k, target_, is_constant, true);
+      return schedule_cycles(d, k, target_, constants_of(k, s), !among_statements_);
     };
     if (cycles(apart->definition, wider, call) >= cycles(definition, kernel, step)) {
       return std::nullopt;
