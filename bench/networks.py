@@ -11,6 +11,7 @@ import environments
 
 REFERENCE = {"ad": "ad01_fp32", "kws": "kws_fp32", "ic": "resnet8_fp32", "vww": "vww_fp32"}
 EXPORTED = ("mobilenetv2", "resnet18", "enc", "lstm")
+SURVEY = "survey_"  # what the names of files of the area `survey` begin with
 ROWS = ["perceptron", *REFERENCE, *EXPORTED]
 # Rows of the inference table that ask the compiler for more: "network:variant" -> its options.
 VARIANTS = {"ic:winograd": ["--winograd", "auto"],
@@ -38,6 +39,9 @@ def written(name):
     if name in EXPORTED:
         common.run_tool([environments.python_of("torch"), models / "export_peers.py", path.parent,
                          name])
+    elif name.startswith(SURVEY):
+        common.run_tool([environments.python_of("torch"), models / "survey_networks.py",
+                         path.parent, name.removeprefix(SURVEY)])
     else:
         common.run_tool([sys.executable, models / "make_models.py", path.parent, name])
     return path

@@ -3,6 +3,7 @@
     python3 bench/scoreboard_test.py
 """
 
+import ast
 import os
 import pathlib
 import sys
@@ -22,7 +23,7 @@ import rounds  # noqa: E402
 import store  # noqa: E402
 import tables  # noqa: E402
 import workers  # noqa: E402
-from areas import generators, training  # noqa: E402
+from areas import generators, survey, training  # noqa: E402
 
 ANSWERING = ("import sys\nprint('hello')\nprint('ready {\"version\": \"1\"}', flush=True)\n"
              "for line in sys.stdin: print(int(line.split()[1]) * 1000, "
@@ -151,6 +152,23 @@ class TrainingCases(unittest.TestCase):
         self.assertEqual(cases.index("ic:8:winograd"), cases.index("ic:8") + 1)
         self.assertEqual(training.parts_of("ic:8"), ("ic", 8, []))
         self.assertEqual(training.parts_of("ic:1:winograd"), ("ic", 1, ["--winograd", "auto"]))
+
+
+class SurveyNetworks(unittest.TestCase):
+    def test_the_rows_are_those_that_pytorch_defines(self):
+        tree = ast.parse((HERE / "models/survey_networks.py").read_text())
+        table = next(node.value for node in tree.body if isinstance(node, ast.Assign)
+                     and node.targets[0].id == "NETWORKS")
+        self.assertEqual(sorted(key.value for key in table.keys), sorted(survey.ROWS))
+
+    def test_a_peer_that_was_not_measured_is_a_dash(self):
+        times = {"median": 2.0, "p10": 1.0, "p90": 3.0}
+        row = {"us": {"train_step": times, "PyTorch eager": times},
+               "over_step": {"PyTorch eager": times}, "absent": {}, "state_bytes": 1000,
+               "arena_bytes": 24, "optimizer": "sgd"}
+        text = survey.tables({"rows": {"lenet:8": row}})[0].markdown()
+        self.assertIn("(2.00) | – | 1,024", text)
+        self.assertIn("was not measured", text)
 
 
 class Networks(unittest.TestCase):

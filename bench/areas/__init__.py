@@ -3,7 +3,7 @@
 Each module has NAME (of its file of results), TITLE, run, wrong, tables and bars.
 """
 
-from areas import compile_time, cortex_m, host, kernels, memory, threads, training
+from areas import compile_time, cortex_m, host, kernels, memory, survey, threads, training
 
-AREAS = {"host": host, "training": training, "threads": threads, "memory": memory,
-         "compile": compile_time, "kernels": kernels, "cortex-m": cortex_m}
+AREAS = {"host": host, "training": training, "survey": survey, "threads": threads,
+         "memory": memory, "compile": compile_time, "kernels": kernels, "cortex-m": cortex_m}

@@ -15,6 +15,7 @@ import sys
 import common
 import environments
 import goals
+import networks
 import rounds
 import workers
 from rounds import Side, quantiles, ratios
@@ -27,6 +28,8 @@ ROWS = ["mlp", "ad", "kws", "ic", "vww", "enc", "digits_cnn"]
 BATCHES = (1, 8)
 VARIANTS = {"winograd": ["--winograd", "auto"]}
 VARIED = {"ic": ["winograd"]}
+REGRESSIONS = {"ad", *(networks.SURVEY + name for name in (
+    "unet", "convolutional_autoencoder", "superresolution", "dense_autoencoder"))}
 OURS = ("forward", "evaluate", "train_step")
 PEERS = {"PyTorch eager": ("torch", "torch_train_worker.py", ["eager"]),
          "PyTorch compiled": ("torch", "torch_train_worker.py", ["compiled"]),
@@ -47,7 +50,9 @@ def parts_of(case):
 
 def model_of(network, batch):
     """The ONNX file in training mode, batch `N`; ad at batch 1 with frozen statistics, as its peers
-    have it."""
+    have it; networks of the survey with "survey_" in front."""
+    if network.startswith(networks.SURVEY):
+        return networks.written(network)
     made = {"mlp": "trainable_mlp"}
     if int(batch) == 1:
         made["ad"] = "ad_frozen"
@@ -62,7 +67,7 @@ def model_of(network, batch):
 
 
 def loss_of(network):
-    return "mse" if network == "ad" else "cross-entropy"
+    return "mse" if network in REGRESSIONS else "cross-entropy"
 
 
 def fields(header, struct):
@@ -142,11 +147,11 @@ def build(program, case, optimizer):
         report, folder
 
 
-def peer_sides(network, batch, folder, options):
+def peer_sides(network, batch, folder, options, peers=tuple(PEERS)):
+    """Those of `peers` that the options ask for."""
     sides = []
-    for name, (environment, worker, words) in PEERS.items():
-        if not options.wants(name):
-            continue
+    for name in filter(options.wants, peers):
+        environment, worker, words = PEERS[name]
         try:
             python = environments.python_of(environment)
             sides.append(Side(name, [python, common.BENCH / "peers" / worker, network, batch,

@@ -1,7 +1,7 @@
 """PyTorch's training step: torch_train_worker.py NETWORK BATCH LOSS OPTIMIZER MODEL FOLDER MODE.
 
-MODE is eager or compiled. One thread; the networks are those of tests/training/networks.py and the
-perceptron; MODEL and FOLDER, which other workers need, are not used.
+MODE is eager or compiled. One thread; the networks are those of tests/training/networks.py, those of
+bench/models/survey_networks.py with "survey_" in front, and the perceptron; MODEL and FOLDER, which other workers need, are not used.
 """
 
 import pathlib
@@ -10,22 +10,27 @@ import sys
 import protocol
 import torch
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/training"))
-import networks  # noqa: E402
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests/training"), str(ROOT / "bench/models")]
 
 
 def network_of(name, batch):
-    """The module in training mode, and the shape of one input."""
+    """The module in training mode, and a batch of inputs."""
+    if name.startswith("survey_"):
+        import survey_networks
+        network = survey_networks.NETWORKS[name.removeprefix("survey_")]
+        return network.make(), network.batch(batch)
     if name == "mlp":
         layers = [torch.nn.Linear(784, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10)]
-        return torch.nn.Sequential(*layers), (784,)
+        return torch.nn.Sequential(*layers), torch.rand(batch, 784) * 2 - 1
+    import networks
     spec = networks.NETWORKS[name]
     model = spec.make().train()
     if batch == 1:  # PyTorch refuses statistics of one value; those of a map are no trouble
         for module in model.modules():
             if isinstance(module, torch.nn.BatchNorm1d):
                 module.eval()
-    return model, spec.shape
+    return model, torch.rand(batch, *spec.shape) * 2 - 1
 
 
 def main():
@@ -34,9 +39,10 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
     protocol.imports_done()
-    model, shape = network_of(name, batch)
-    x = torch.rand(batch, *shape) * 2 - 1
-    target = x if loss_name == "mse" else torch.zeros(batch, dtype=torch.long)
+    model, x = network_of(name, batch)
+    with torch.no_grad():
+        regression = loss_name == "mse"
+        target = torch.zeros_like(model(x)) if regression else torch.zeros(batch, dtype=torch.long)
     loss_of = torch.nn.MSELoss() if loss_name == "mse" else torch.nn.CrossEntropyLoss()
     if optimizer_name == "adam":
         optimizer = torch.optim.Adam(model.parameters(), lr=0.001, fused=True)
