@@ -19,6 +19,8 @@ namespace {
 
 // Elements of an axis that a tile takes as a whole beside its own two sides.
 constexpr int64_t kLongestJam = 4;
+// The same of the first axis where a tile has no rows but those.
+constexpr int64_t kLongestJamAlone = 8;
 
 }  // namespace
 
@@ -354,7 +356,8 @@ bool Chooser::may_jam(const Axis& axis) const {
 }
 
 /// A few elements of an axis, or of two, that one operand does not depend on: it is read once for
-/// all of them. The second makes up for a tile that there is not.
+/// all of them. The second makes up for a tile that there is not, and so do more of them, as far as
+/// there are registers.
 void Chooser::choose_jam() {
   bool constants = std::any_of(accesses_.begin(), accesses_.end(),
                                [](const Access& a) { return a.in_reduction && a.constant; });
@@ -363,15 +366,24 @@ void Chooser::choose_jam() {
   for (size_t i = definition_.axes.size(); i-- > 0;) {
     const Axis& axis = definition_.axes[i];
     int64_t e = extent(axis.name);
-    if (is_tiled(axis.name) || e < 2 || e > kLongestJam || !may_jam(axis)) continue;
+    const bool alone = schedule_.tile_axis.empty() && schedule_.jam_axis.empty();
+    const int64_t most = alone ? kLongestJamAlone : kLongestJam;
+    if (is_tiled(axis.name) || e < 2 || e > most || !may_jam(axis)) continue;
     bool shares = false, affine = true;
     for (const Access& a : accesses_) {
       affine = affine && coefficient(a.flat, axis.name);
       shares = shares || (a.in_reduction && !mentions(a.flat, axis.name));
     }
     if (!affine || !shares) continue;
-    (schedule_.jam_axis.empty() ? schedule_.jam_axis : schedule_.outer_jam_axis) = axis.name;
+    std::string& jammed =
+        schedule_.jam_axis.empty() ? schedule_.jam_axis : schedule_.outer_jam_axis;
+    jammed = axis.name;
     schedule_.jam *= e;
+    if (!fits_registers(1, 1)) {
+      jammed.clear();
+      schedule_.jam /= e;
+      continue;
+    }
     if (!schedule_.tile_axis.empty() || !schedule_.outer_jam_axis.empty()) return;
   }
 }

@@ -17,6 +17,8 @@ using loop::Scalar;
 
 namespace {
 
+// More cycles than any step takes: of a tile that does not fit the registers.
+constexpr double kTooMany = 1e30;
 // Products wait in registers until an instruction stands between each and its addition.
 constexpr int64_t kWaitingProducts = 4;
 // Multiply-accumulates per iteration of an inner loop: its counters take the units that vectors
@@ -56,6 +58,11 @@ bool Chooser::overlaps_windows() const {
                      [&](const Axis& taps) { return may_share_window(taps); });
 }
 
+/// Whether a tile's sums and what it reads fit the registers.
+bool Chooser::fits_registers(int64_t tile, int64_t vectors) const {
+  return step_cycles(tile, vectors) < kTooMany;
+}
+
 /// Cycles of one reduction step of a tile (of `chains` steps in chains of their own); a huge figure
 /// when it does not fit the registers.
 double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const {
@@ -93,7 +100,7 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
   int64_t products = multiplies_separately() ? kWaitingProducts : 1;
   // A row alone makes pairs of bytes right before it adds their product.
   if (fused && !(adds_products() && tile == 1)) products = 0;
-  if (accumulators + held + products > registers()) return 1e30;
+  if (accumulators + held + products > registers()) return kTooMany;
   double arithmetic = static_cast<double>(accumulators) * (fused ? 1 : 2);
   if (adds_products()) {
     arithmetic = static_cast<double>(accumulators * added_products_ + 2 * halves);

@@ -101,6 +101,7 @@ class Chooser {
   bool adds_products() const;
   bool multiplies_separately() const;
   bool overlaps_windows() const;
+  bool fits_registers(int64_t tile, int64_t vectors) const;
   double step_cycles(int64_t tile, int64_t vectors, int64_t chains = 1) const;
   bool may_spare_lanes() const;
   std::vector<VectorSegment> vector_segments(int64_t vectors) const;
