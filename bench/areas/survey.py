@@ -1,7 +1,7 @@
 """Training steps of networks of many kinds that people train, beside PyTorch's.
 
-A case is NETWORK:BATCH; the networks are those of models/survey_networks.py. They have no goals: the
-survey finds what the rows of `training` do not show.
+A case is NETWORK:BATCH; the networks are those of models/survey_networks.py. They have no goals:
+the survey finds what the rows of `training` do not show.
 """
 
 import common

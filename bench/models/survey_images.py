@@ -125,7 +125,8 @@ class ConvNextBlock(nn.Module):
         super().__init__()
         self.depthwise = nn.Conv2d(channels, channels, 7, padding=3, groups=channels)
         self.norm = nn.LayerNorm(channels)
-        self.wide, self.narrow = nn.Linear(channels, 4 * channels), nn.Linear(4 * channels, channels)
+        self.wide = nn.Linear(channels, 4 * channels)
+        self.narrow = nn.Linear(4 * channels, channels)
 
     def forward(self, x):
         y = self.norm(self.depthwise(x).permute(0, 2, 3, 1))
@@ -154,7 +155,8 @@ class UNet(nn.Module):
         def pair(inputs, outputs):
             return nn.Sequential(normalised(inputs, outputs), normalised(outputs, outputs))
         self.down = nn.ModuleList((pair(1, 16), pair(16, 32), pair(32, 64)))
-        self.up = nn.ModuleList((nn.ConvTranspose2d(64, 32, 2, 2), nn.ConvTranspose2d(32, 16, 2, 2)))
+        self.up = nn.ModuleList((nn.ConvTranspose2d(64, 32, 2, 2),
+                                 nn.ConvTranspose2d(32, 16, 2, 2)))
         self.join = nn.ModuleList((pair(64, 32), pair(32, 16)))
         self.last = nn.Conv2d(16, 1, 1)
 
@@ -169,7 +171,8 @@ class UNet(nn.Module):
 
 
 def convolutional_autoencoder():
-    return nn.Sequential(nn.Conv2d(1, 16, 3, 2, 1), nn.ReLU(), nn.Conv2d(16, 32, 3, 2, 1), nn.ReLU(),
+    return nn.Sequential(nn.Conv2d(1, 16, 3, 2, 1), nn.ReLU(),
+                         nn.Conv2d(16, 32, 3, 2, 1), nn.ReLU(),
                          nn.ConvTranspose2d(32, 16, 4, 2, 1), nn.ReLU(),
                          nn.ConvTranspose2d(16, 1, 4, 2, 1))
 

@@ -2,8 +2,8 @@
 
     python3 survey_networks.py DIR [NAME]...
 
-Exports them to DIR/survey_NAME.onnx in training mode, batch `N`, opset 17, input `x`, output `y`, with
-seeded weights. `bench/run survey` trains them beside PyTorch. Needs torch and onnx.
+Exports them to DIR/survey_NAME.onnx in training mode, batch `N`, opset 17, input `x`, output `y`,
+with seeded weights. `bench/run survey` trains them beside PyTorch. Needs torch and onnx.
 """
 
 import argparse
@@ -42,9 +42,9 @@ def temporal():
 
 def activity():
     """Human activity from nine channels of motion."""
-    return nn.Sequential(nn.Conv1d(9, 64, 5), nn.ReLU(), nn.MaxPool1d(2), nn.Conv1d(64, 64, 5),
-                         nn.ReLU(), nn.MaxPool1d(2), nn.Flatten(), nn.Linear(64 * 29, 100), nn.ReLU(),
-                         nn.Linear(100, 6))
+    layers = [nn.Conv1d(9, 64, 5), nn.ReLU(), nn.MaxPool1d(2), nn.Conv1d(64, 64, 5), nn.ReLU(),
+              nn.MaxPool1d(2), nn.Flatten()]
+    return nn.Sequential(*layers, nn.Linear(64 * 29, 100), nn.ReLU(), nn.Linear(100, 6))
 
 
 class SeparationBlock(nn.Module):

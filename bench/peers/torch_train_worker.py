@@ -1,7 +1,8 @@
 """PyTorch's training step: torch_train_worker.py NETWORK BATCH LOSS OPTIMIZER MODEL FOLDER MODE.
 
-MODE is eager or compiled. One thread; the networks are those of tests/training/networks.py, those of
-bench/models/survey_networks.py with "survey_" in front, and the perceptron; MODEL and FOLDER, which other workers need, are not used.
+MODE is eager or compiled. One thread; the networks are those of tests/training/networks.py, those
+of bench/models/survey_networks.py with "survey_" in front, and the perceptron; MODEL and FOLDER,
+which other workers need, are not used.
 """
 
 import pathlib

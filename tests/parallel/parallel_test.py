@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Kernels shared out among threads give the bits they give alone, and most are: parallel_test.py PROGRAM.
+"""Kernels shared out among threads give the bits they give alone, and most are.
 
-Compiles tests/training/models/ic.onnx for training (library and C; for one thread and for three, with
-minimal filtering as well) and runs parallel.c with each; with the C also under ThreadSanitizer, which
-sees every access of two threads to one element. How much is shared out is judged where three threads
-are announced (--threads), for named targets: it is the same whatever machine the test runs on.
+    parallel_test.py PROGRAM
+
+Compiles tests/training/models/ic.onnx for training (library and C; for one thread and for three,
+with minimal filtering as well) and runs parallel.c with each; with the C also under
+ThreadSanitizer, which sees every access of two threads to one element. How much is shared out is
+judged where three threads are announced (--threads), for named targets: it is the same whatever
+machine the test runs on.
 """
 
 import json
