@@ -176,7 +176,7 @@ CompiledModel compile_model(const CompileRequest& request) {
     if (options.passes.inputs) check_input_names(*options.passes.inputs, model.imported);
     model.result = run_pipeline(module, model.target, options);
     if (model.result.notes.dropped.channels > 0) {
-      model.promise = "valid for " + options.passes.inputs->describe();
+      if (options.passes.inputs) model.promise = "valid for " + options.passes.inputs->describe();
       model.macs_before = layers_of(model.imported).macs;
     }
     if (model.result.lowered) {

@@ -53,7 +53,7 @@ std::string input_range_help() {
   return fmt::format(
       "what the inputs are promised to lie within: LOW,HIGH or NAME=LOW,HIGH for one of them; "
       "channels that no such input changes are left out. The others' range is {:g},{:g}; without "
-      "this option nothing is promised",
+      "this option nothing is promised, and only quantised networks lose channels",
       -InputBounds::kDefault, InputBounds::kDefault);
 }
 

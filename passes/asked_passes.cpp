@@ -94,10 +94,10 @@ Module run_asked_pass(const Module& module, const std::string& spec) {
   }
   if (arguments.name() == "drop_constant_channels") {
     const std::string range = arguments.text("range", "1e6");
-    const int64_t vector_bits = arguments.number("vector_bits", 0);
+    const ChannelUnits units{arguments.number("vector_bits", 0), arguments.number("word", 1)};
     arguments.finish();
-    return drop_constant_channels(module, parse_input_bounds({"-" + range + "," + range}), nullptr,
-                                  vector_bits);
+    const std::string bounds = range == "off" ? range : "-" + range + "," + range;
+    return drop_constant_channels(module, parse_input_bounds({bounds}), nullptr, units);
   }
   if (arguments.name() != "differentiate") {
     arguments.fail(

@@ -70,9 +70,11 @@ loop::Program narrow_bands_pass(const loop::Program& program, const PassContext&
 }
 
 Module drop_channels_pass(const Module& module, const PassContext& context) {
-  if (!context.options.inputs) return module;
-  return drop_constant_channels(simplify(module), *context.options.inputs, &context.notes.dropped,
-                                context.target.vector_bits);
+  if (!context.options.inputs && !sums_integers(module)) return module;
+  InputBounds nothing;
+  nothing.known = false;
+  return drop_constant_channels(simplify(module), context.options.inputs.value_or(nothing),
+                                &context.notes.dropped, channel_units(context.target));
 }
 
 template <WinogradMode mode>
@@ -135,7 +137,7 @@ const std::vector<GraphPass>& graph_passes() {
       {"factor", factor},
       // Batch normalisation and its like disappear into weights.
       {"fold_scale", fold_scale},
-      // Channels that no input within a promised range changes; only where one is promised.
+      // Channels that no input within a promised range changes, or, of integers, no input at all.
       {"drop_constant_channels", drop_channels_pass},
       // Poolings remember positions, not their operands.
       {"keep_positions", keep_positions},

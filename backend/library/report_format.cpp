@@ -73,8 +73,9 @@ std::string summary(const Report& report) {
   text += fmt::format("{:<10}{:>14}\n", "parameters", grouped(report.parameters));
   if (report.dropped_channels > 0) {
     text += fmt::format(
-        "{:<10}{:>14} channels that no input changes, of {} multiply-accumulates; {}\n", "dropped",
-        grouped(report.dropped_channels), grouped(report.macs_before), report.promise);
+        "{:<10}{:>14} channels that no input changes, of {} multiply-accumulates{}{}\n", "dropped",
+        grouped(report.dropped_channels), grouped(report.macs_before),
+        report.promise.empty() ? "" : "; ", report.promise);
   }
   if (!report.skips_zeros.empty()) {
     text += fmt::format(

@@ -8,19 +8,20 @@
 #include "ir/graph/builder.h"
 #include "ir/ops/narrow.h"
 #include "ir/ops/ops.h"
+#include "passes/graph/contraction_axes.h"
 
 namespace backcast {
 namespace {
 
 size_t at(ValueId id) { return static_cast<size_t>(id.index); }
 
-/// Constants and what is spread from them: parts of them cost nothing to leave out.
+/// Constants and what is spread or converted from them: parts of them cost nothing to leave out.
 std::vector<bool> flexible_values(const Function& function) {
   std::vector<bool> flexible(function.nodes.size(), false);
   for (size_t i = 0; i < flexible.size(); ++i) {
     const Node& node = function.nodes[i];
-    flexible[i] =
-        node.op == &ops::constant || (node.op == &ops::broadcast && flexible[at(node.operands[0])]);
+    const bool spreads = node.op == &ops::broadcast || node.op == &ops::cast;
+    flexible[i] = node.op == &ops::constant || (spreads && flexible[at(node.operands[0])]);
   }
   return flexible;
 }
@@ -43,8 +44,7 @@ struct View {
       const Node& operand = function.node(id);
       types.push_back(&operand.type.tensor());
       bounds.push_back(&all_bounds[at(id)]);
-      constants.push_back(operand.op == &ops::constant ? &operand.attrs.as<ConstantAttrs>().value
-                                                       : nullptr);
+      constants.push_back(known_elements(function, id));
       flexible.push_back(all_flexible[at(id)]);
     }
     context.emplace(NarrowContext{module, node, types, bounds, constants, flexible});
@@ -122,14 +122,18 @@ class Classes : public AxisRelations {
       }
     }
   }
-  /// What stays of an axis fills vectors: whole ones and one of a power of two of lanes.
-  void fill_vectors(int64_t vector_bits) {
+  /// What stays of an axis fills vectors: whole ones and one of a power of two of lanes, which are
+  /// no narrower than 32 bits; and words, where it is of small integers.
+  void fill(const ChannelUnits& units) {
     for (size_t i = 0; i < first_.size(); ++i) {
       for (size_t axis = 0; axis < first_[i].size(); ++axis) {
         if (first_[i][axis] < 0) continue;
-        const int64_t bits = 8 * byte_size(function_.nodes[i].type.tensor().element);
+        const ElementType element = function_.nodes[i].type.tensor().element;
+        const int64_t bytes = byte_size(element);
+        const int64_t word = is_integer(element) && bytes <= 2 ? units.word : 1;
         int64_t count = static_cast<int64_t>(kept(i, axis).size());
-        const int64_t wanted = filled(count, vector_bits / bits);
+        const int64_t lanes = units.vector_bits / (8 * std::max<int64_t>(bytes, 4));
+        const int64_t wanted = (filled(count, lanes) + word - 1) / word * word;
         for (int64_t k = 0; count < wanted && k < extent(i, axis); ++k) {
           const size_t e = static_cast<size_t>(first_[i][axis] + k);
           if (stays_[root(e)]) continue;
@@ -229,10 +233,10 @@ Literal spread_sum(const Literal& a, const Literal& b) {
 class Dropping {
  public:
   Dropping(const Module& module, const Function& from, const InputBounds& inputs,
-           int64_t vector_bits)
+           const ChannelUnits& units)
       : module_(module),
         from_(from),
-        vector_bits_(vector_bits),
+        units_(units),
         bounds_(bounds_of_values(module, from, inputs)),
         flexible_(flexible_values(from)),
         live_(live_values(from)),
@@ -271,7 +275,7 @@ class Dropping {
     }
     classes.pin_value(from_.result);
     classes.keep_one_of_each();
-    classes.fill_vectors(vector_bits_);
+    classes.fill(units_);
     kept_.resize(from_.nodes.size());
     bool any = false;
     for (size_t i = 0; i < kept_.size(); ++i) {
@@ -402,7 +406,7 @@ class Dropping {
 
   const Module& module_;
   const Function& from_;
-  int64_t vector_bits_;
+  ChannelUnits units_;
   std::vector<Bounds> bounds_;
   std::vector<bool> flexible_;
   std::vector<char> live_;
@@ -415,16 +419,31 @@ class Dropping {
 
 }  // namespace
 
+ChannelUnits channel_units(const TargetInfo& target) {
+  const bool multiplies_words = target.pair_products || target.byte_products;
+  return {target.vector_bits, multiplies_words ? 4 : 1};
+}
+
+bool sums_integers(const Module& module) {
+  const auto is_sum = [](const Node& node) {
+    return is_contraction(node) && node.type.is_tensor() && is_integer(node.type.tensor().element);
+  };
+  return std::any_of(module.functions.begin(), module.functions.end(), [&](const auto& named) {
+    const std::vector<Node>& nodes = named.second.nodes;
+    return std::any_of(nodes.begin(), nodes.end(), is_sum);
+  });
+}
+
 Module drop_constant_channels(const Module& module, const InputBounds& inputs,
-                              DroppedChannels* dropped, int64_t vector_bits) {
-  if (!module.states.empty() || !inputs.known) return module;
+                              DroppedChannels* dropped, const ChannelUnits& units) {
+  if (!module.states.empty()) return module;
   std::set<std::string> functions;
   for (const Entry& entry : entries_of(module)) functions.insert(entry.function);
   Module result = module;
   int64_t channels = 0;
   for (const std::string& name : functions) {
     result.functions[name] =
-        Dropping(module, module.function(name), inputs, vector_bits).run(channels);
+        Dropping(module, module.function(name), inputs, units).run(channels);
   }
   if (dropped != nullptr) dropped->channels = channels;
   return result;

@@ -7,6 +7,7 @@
 
 #include "ir/graph/error.h"
 #include "ir/ops/ops.h"
+#include "passes/graph/value_ranges.h"
 
 namespace backcast {
 namespace {
@@ -67,6 +68,19 @@ InputBounds parse_input_bounds(const std::vector<std::string>& words) {
   return bounds;
 }
 
+const Literal* known_elements(const Function& function, ValueId id) {
+  const Node* node = &function.node(id);
+  if (node->op == &ops::cast) {
+    const Node& inner = function.node(node->operands[0]);
+    if (inner.op != &ops::constant || !node->type.is_tensor()) return nullptr;
+    const std::optional<ValueRange> from = range_of(inner.type.tensor().element);
+    const std::optional<ValueRange> to = range_of(node->type.tensor().element);
+    if (!from || !to || !to->contains(*from)) return nullptr;
+    node = &inner;
+  }
+  return node->op == &ops::constant ? &node->attrs.as<ConstantAttrs>().value : nullptr;
+}
+
 std::vector<Bounds> bounds_of_values(const Module& module, const Function& function,
                                      const InputBounds& inputs) {
   std::vector<Bounds> bounds(function.nodes.size());
@@ -91,8 +105,7 @@ std::vector<Bounds> bounds_of_values(const Module& module, const Function& funct
       if (!tensors) break;
       types.push_back(&operand.type.tensor());
       operands.push_back(&bounds[static_cast<size_t>(id.index)]);
-      constants.push_back(operand.op == &ops::constant ? &operand.attrs.as<ConstantAttrs>().value
-                                                       : nullptr);
+      constants.push_back(known_elements(function, id));
     }
     bounds[i] = tensors ? interval_of({module, node, types, operands, constants})
                         : Bounds::of(node.type.tensor());

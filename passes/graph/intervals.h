@@ -28,6 +28,10 @@ struct InputBounds {
 /// Parses `off`, `LO,HI` or `NAME=LO,HI`, one after the other. CompileError for anything else.
 InputBounds parse_input_bounds(const std::vector<std::string>& words);
 
+/// The constant whose elements a value has: its own, or one converted to a wider integer type; null
+/// for anything else.
+const Literal* known_elements(const Function& function, ValueId id);
+
 /// By value number. Tuples have no bounds: theirs are empty.
 std::vector<Bounds> bounds_of_values(const Module& module, const Function& function,
                                      const InputBounds& inputs);
