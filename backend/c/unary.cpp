@@ -179,6 +179,51 @@ Text lane_bits_text(Prelude& prelude, Type type, const Text& a) {
   return {fmt::format("{}({})", name, a.text)};
 }
 
+/// The instruction of whole registers of x86, behind its #if, or of one lane.
+std::string nearest_on_x86(Prelude& prelude, Type type) {
+  if (type.lanes == 1) {
+    return "#if defined(__SSE2__)\n  typedef float register_f32 __attribute__((vector_size(16)));\n"
+           "  return __builtin_ia32_cvtss2si((register_f32){a});\n";
+  }
+  const int bits = 32 * type.lanes;
+  if (bits < 128 || bits > prelude.target().vector_bits) return "";
+  const std::string integers = prelude.type({Scalar::i32, type.lanes});
+  if (bits == 512) {
+    return fmt::format(
+        "#if defined(__AVX512F__)\n  return ({0})__builtin_ia32_cvtps2dq512_mask(a, ({0}){{0}}, "
+        "0xffff, 4);\n",
+        integers);
+  }
+  return fmt::format("#if defined(__{}__)\n  return ({})__builtin_ia32_cvtps2dq{}(a);\n",
+                     bits == 256 ? "AVX" : "SSE2", integers, bits == 256 ? "256" : "");
+}
+
+/// Instructions that round as the mode says, to nearest; elsewhere the integer ends up in the last
+/// bits of a float of 1.5 · 2^23.
+Text nearest_text(Prelude& prelude, Type type, const Text& a) {
+  const std::string name = "nearest_" + prelude.tag(type);
+  prelude.helper(name, [&] {
+    const Type integer{Scalar::i32, type.lanes};
+    const std::string c_type = prelude.type(type), result = prelude.type(integer);
+    const std::string instruction =
+        prelude.target().architecture == Architecture::x86_64 ? nearest_on_x86(prelude, type)
+        : type.lanes == 1
+            ? "#if defined(__arm__) && defined(__ARM_FP) && (__ARM_FP & 4)\n  float r;\n"
+              "  __asm__(\"vcvtr.s32.f32 %0, %1\" : \"=t\"(r) : \"t\"(a));\n  return " +
+                  bitcast_text(prelude, type, integer, {"r"}).text + ";\n"
+            : "";
+    const Text shift = constant_text(prelude, *loop::float_constant(type, 12582912));
+    const Text bits = constant_text(prelude, *loop::int_constant(integer, 0x4b400000));
+    const Text sum = binary_text(prelude, Op::add, type, {"a"}, shift);
+    const Text back =
+        binary_text(prelude, Op::sub, integer, bitcast_text(prelude, type, integer, sum), bits);
+    std::string body = "  return " + back.text + ";\n";
+    if (!instruction.empty()) body = fmt::format("{}#else\n{}#endif\n", instruction, body);
+    return inline_function(result, name, c_type + " a") + " {\n" + body + "}\n";
+  });
+  return {fmt::format("{}({})", name, a.text)};
+}
+
 Text trailing_zeros_text(const Prelude& prelude, Type type, const Text& a) {
   const bool wide = prelude.bits(type.scalar) == 64;
   return {fmt::format("({})__builtin_ctz{}({})", wide ? "uint64_t" : "uint32_t", wide ? "ll" : "",
@@ -215,6 +260,8 @@ Text unary_text(Prelude& prelude, Op op, Type type, const Text& a) {
       result.mask_bits = prelude.bits(s);
       return result;
     }
+    case Op::nearest:
+      return nearest_text(prelude, type, a);
     case Op::even_bytes:
     case Op::odd_bytes:
       return byte_pair_text(prelude, op, type, a);

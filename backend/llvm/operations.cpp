@@ -3,6 +3,7 @@
 
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsARM.h>
 
 #include "ir/graph/error.h"
 
@@ -217,6 +218,20 @@ llvm::CmpInst::Predicate integer_predicate(Op op, bool sign) {
   }
 }
 
+/// vcvtr of Arm, a lane at a time; cvtps2dq of x86. Both round as the mode says: to nearest.
+llvm::Value* emit_nearest(Builder& builder, const Types& types, llvm::Value* a) {
+  const TargetInfo& target = types.target();
+  BC_CHECK(target.converts_to_nearest, "nearest on {} must have been legalised", target.name);
+  const int32_t lanes = lanes_of(a);
+  llvm::Type* integer = types.value({Scalar::i32, lanes});
+  if (target.architecture == Architecture::x86_64) {
+    return builder.CreateIntrinsic(llvm::Intrinsic::lrint, {integer, a->getType()}, {a});
+  }
+  BC_CHECK(lanes == 1, "nearest of vectors on {}", target.name);
+  llvm::Value* bits = builder.CreateIntrinsic(llvm::Intrinsic::arm_vcvtr, {a->getType()}, {a});
+  return builder.CreateBitCast(bits, integer);
+}
+
 }  // namespace
 
 llvm::Value* emit_unary(Builder& builder, const Types& types, Op op, Scalar scalar,
@@ -233,6 +248,8 @@ llvm::Value* emit_unary(Builder& builder, const Types& types, Op op, Scalar scal
       return builder.CreateNot(a);
     case Op::is_nan:
       return builder.CreateFCmpUNO(a, a);
+    case Op::nearest:
+      return emit_nearest(builder, types, a);
     case Op::even_bytes:
     case Op::odd_bytes:
       return emit_byte_pair(builder, types, op, a);

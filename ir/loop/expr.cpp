@@ -24,12 +24,14 @@ std::string Type::to_string() const {
 
 std::string_view name_of(Op op) {
   static constexpr std::string_view kNames[] = {
-      "none",     "neg",     "abs",     "sqrt",        "floor",     "ceil",      "round_even",
-      "trunc",    "bit_not", "is_nan",  "even_bytes",  "odd_bytes", "lane_bits", "trailing_zeros",
-      "add",      "sub",     "mul",     "div",         "rem",       "floor_div", "floor_mod",
-      "min",      "max",     "bit_and", "bit_or",      "bit_xor",   "shl",       "shr",
-      "mul_high", "dot2",    "dot4",    "dot4_signed", "eq",        "ne",        "lt",
-      "le",       "gt",      "ge"};
+      "none",      "neg",        "abs",         "sqrt",      "floor",
+      "ceil",      "round_even", "trunc",       "bit_not",   "is_nan",
+      "nearest",   "even_bytes", "odd_bytes",   "lane_bits", "trailing_zeros",
+      "add",       "sub",        "mul",         "div",       "rem",
+      "floor_div", "floor_mod",  "min",         "max",       "bit_and",
+      "bit_or",    "bit_xor",    "shl",         "shr",       "mul_high",
+      "dot2",      "dot4",       "dot4_signed", "eq",        "ne",
+      "lt",        "le",         "gt",          "ge"};
   static_assert(std::size(kNames) == static_cast<size_t>(Op::ge) + 1);
   return kNames[static_cast<size_t>(op)];
 }
@@ -231,6 +233,7 @@ Expr unary(Op op, Expr a) {
   const bool takes_bytes = op == Op::even_bytes || op == Op::odd_bytes;
   const bool is_bool = type.scalar == Scalar::boolean;
   const bool ok = float_only            ? floating
+                  : op == Op::nearest   ? type.scalar == Scalar::f32
                   : op == Op::bit_not   ? !floating
                   : takes_bytes         ? type.scalar == Scalar::i32
                   : op == Op::lane_bits ? is_bool && type.is_vector() && type.lanes <= 64
@@ -249,6 +252,7 @@ Expr unary(Op op, Expr a) {
   }
   if (is_constant_node(a) && op == Op::neg) return float_constant(type, -a->float_value);
   if (op == Op::is_nan) type.scalar = Scalar::boolean;
+  if (op == Op::nearest) type.scalar = Scalar::i32;
   if (op == Op::lane_bits) type = {lane_bits_scalar(type.lanes), 1};
   return make({.kind = ExprKind::unary, .type = type, .op = op, .args = {std::move(a)}});
 }

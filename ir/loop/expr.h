@@ -16,6 +16,7 @@
 //   * lane_bits(a) of booleans is an unsigned integer, the narrowest that holds a bit for every
 //   lane,
 //     whose bit i is lane i;
+//   * nearest(a) of f32 is the nearest i32, ties to even; a lies within 2^22 of zero;
 //   * trailing_zeros(a) counts the zero bits below the lowest one; of zero it does not occur;
 //   * `index` is a signed integer of the target's pointer width (64 bits in the interpreter);
 //   * f16 and bf16 can be loaded, stored and cast only.
@@ -96,6 +97,7 @@ enum class Op : uint8_t {
   trunc,
   bit_not,
   is_nan,
+  nearest,         // of f32 only, an i32
   even_bytes,      // of i32 only
   odd_bytes,       // of i32 only
   lane_bits,       // of vectors of bool only

@@ -269,6 +269,8 @@ auto apply_unary(T a) {
     return std::trunc(a);
   } else if constexpr (op == Op::round_even) {
     return std::nearbyint(a);
+  } else if constexpr (op == Op::nearest) {
+    return static_cast<int32_t>(std::nearbyint(a));
   } else {
     return static_cast<uint8_t>(std::isnan(a));
   }
@@ -306,6 +308,9 @@ Run unary_operation(Op op) {
   if constexpr (std::is_same_v<T, int32_t>) {
     if (op == Op::even_bytes) return run_unary<Op::even_bytes, T>;
     if (op == Op::odd_bytes) return run_unary<Op::odd_bytes, T>;
+  }
+  if constexpr (std::is_same_v<T, float>) {
+    if (op == Op::nearest) return run_unary<Op::nearest, T>;
   }
   if constexpr (std::is_same_v<T, uint32_t> || std::is_same_v<T, uint64_t>) {
     if (op == Op::trailing_zeros) return run_unary<Op::trailing_zeros, T>;

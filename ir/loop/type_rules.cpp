@@ -52,6 +52,8 @@ bool has_unary(Op op, Scalar scalar) {
     case Op::trunc:
     case Op::is_nan:
       return is_float(scalar);
+    case Op::nearest:
+      return scalar == Scalar::f32;
     case Op::even_bytes:
     case Op::odd_bytes:
       return scalar == Scalar::i32;
@@ -164,6 +166,7 @@ Type result_type(const ExprNode& e) {
   switch (e.kind) {
     case ExprKind::unary:
       if (e.op == Op::lane_bits) return {lane_bits_scalar(a.lanes), 1};
+      if (e.op == Op::nearest) return {Scalar::i32, a.lanes};
       return e.op == Op::is_nan ? Type{Scalar::boolean, a.lanes} : a;
     case ExprKind::binary:
       return is_comparison(e.op) ? Type{Scalar::boolean, a.lanes} : a;

@@ -36,6 +36,7 @@ struct TargetInfo {
   bool has_fma = false;      // hardware fused multiply-add in f32 (and f64 where has_f64)
   bool prefers_fma = false;  // use it in contractions: faster than a multiplication and an addition
   bool has_rounding = false;          // floor, ceil, round as instructions
+  bool converts_to_nearest = false;   // an instruction from f32 to the nearest i32
   bool pair_products = false;         // an instruction for dot2: pmaddwd, smuad and smlad
   bool byte_products = false;         // an instruction that adds dot4 to a sum: vpdpbusd, usdot
   bool signed_byte_products = false;  // likewise dot4_signed: sdot

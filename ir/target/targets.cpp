@@ -36,6 +36,7 @@ TargetInfo cortex_m(const char* name, const char* triple, const char* features, 
   t.float_registers = 32;
   t.integer_registers = 13;
   t.has_fma = true;
+  t.converts_to_nearest = true;
   t.prefers_fma = fma_cycles < kSeparate;
   t.fma_latency = 3;
   t.runner = Runner::qemu_system;
@@ -49,7 +50,7 @@ TargetInfo cortex_m0() {
   TargetInfo t = cortex_m("cortex-m0", "thumbv6m-unknown-none-eabi", "", "mps2-an385", kSeparate);
   t.summary = "ARMv6-M, soft float";
   t.abi = "soft";
-  t.has_f32 = t.has_f64 = t.has_fma = t.prefers_fma = false;
+  t.has_f32 = t.has_f64 = t.has_fma = t.prefers_fma = t.converts_to_nearest = false;
   t.float_registers = 0;
   t.integer_registers = 8;
   t.unroll_budget = 128;
@@ -125,6 +126,7 @@ TargetInfo armv7hf() {
   t.architecture = Architecture::arm;
   t.pointer_bits = 32;
   t.integer_registers = 13;
+  t.converts_to_nearest = true;
   t.fma_latency = 8;
   t.qemu_cpu = "cortex-a15";
   t.compiler_flags = "-march=armv7-a -marm -mfpu=vfpv4 -mfloat-abi=hard";
@@ -210,7 +212,7 @@ TargetInfo x86_64(const char* name, const char* summary, int vector_bits, int re
   t.float_registers = registers;
   t.integer_registers = 15;
   t.has_fma = t.prefers_fma = t.has_rounding = fma;
-  t.pair_products = true;
+  t.pair_products = t.converts_to_nearest = true;
   t.parallel_grain = 1 << 18;
   t.fma_latency = 4;
   t.fma_units = 2;

@@ -119,16 +119,6 @@ void lower_is_inf(KernelBuilder& k) {
   });
 }
 
-/// The nearest integer, ties to even, of an f32 whose size is at most 2^22: it ends up in the last
-/// bits of a float of 1.5 · 2^23.
-Expr nearest_integer(const Expr& x) {
-  constexpr double kShift = 12582912;
-  constexpr int64_t kShiftBits = 0x4b400000;
-  const loop::Type integer{loop::Scalar::i32, 1};
-  return loop::bitcast(integer, x + loop::float_constant(x.type(), kShift)) -
-         loop::int_constant(integer, kShiftBits);
-}
-
 void lower_cast(KernelBuilder& k) {
   const CastAttrs& attrs = k.attrs<CastAttrs>();
   const loop::Scalar to = loop::scalar_of(attrs.to);
@@ -139,7 +129,7 @@ void lower_cast(KernelBuilder& k) {
     if (to_integer && attrs.rounding == Rounding::nearest_even) {
       const bool shifts = x.type().scalar == loop::Scalar::f32 && to == loop::Scalar::i32 &&
                           attrs.within > 0 && attrs.within <= 0x1p22;
-      if (shifts) return nearest_integer(x);
+      if (shifts) return loop::unary(Op::nearest, x);
       x = loop::unary(Op::round_even, x);
     }
     return convert(x, to);

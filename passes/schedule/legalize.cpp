@@ -89,9 +89,20 @@ class Legalizer {
     return from == to ? value : loop::cast(e.type(), value);
   }
 
+  /// The nearest integer ends up in the last bits of a float of 1.5 · 2^23.
+  static Expr nearest_by_addition(const Type& integer, const Expr& x) {
+    constexpr double kShift = 12582912;
+    constexpr int64_t kShiftBits = 0x4b400000;
+    return loop::bitcast(integer, x + loop::float_constant(x.type(), kShift)) -
+           loop::int_constant(integer, kShiftBits);
+  }
+
   /// The library's version of an instruction that the target lacks; empty when it has it.
   Expr legal_unary(const loop::ExprNode& e, const Expr& arg) const {
     Scalar s = e.type.scalar;
+    if (e.op == Op::nearest) {
+      return target_.converts_to_nearest ? Expr() : nearest_by_addition(e.type, arg);
+    }
     if (!loop::is_float(s)) return {};
     bool hardware = s == Scalar::f64 ? target_.has_f64 : target_.has_f32;
     bool rounding =

@@ -218,7 +218,27 @@ Case pair_products(int32_t lanes) {
   return e.finish();
 }
 
+/// Of quarters within 2^22: ties, and what lies beside them.
+Case nearest(int32_t lanes) {
+  constexpr int64_t kEnd = int64_t{1} << 24;
+  Elementwise e(fmt::format("nearest_{}", lanes), lanes);
+  const Expr few = e.input("few", small_values(ElementType::i32, kCount, 64, 31));
+  const Expr many = e.input("many", small_values(ElementType::i32, kCount, 2 * kEnd, 32));
+  const Type f32{Scalar::f32, lanes};
+  for (const auto& [quarters, middle] : {std::pair{few, int64_t{32}}, std::pair{many, kEnd}}) {
+    const Expr around = quarters - loop::int_constant(quarters.type(), middle);
+    e.output(loop::unary(Op::nearest, loop::cast(f32, around) * loop::float_constant(f32, 0.25)));
+  }
+  return e.finish();
+}
+
 }  // namespace
+
+std::vector<Case> nearest_cases(std::span<const int32_t> lanes) {
+  std::vector<Case> cases;
+  for (const int32_t n : lanes) cases.push_back(nearest(n));
+  return cases;
+}
 
 std::vector<Case> arithmetic_cases() {
   std::vector<Case> cases;

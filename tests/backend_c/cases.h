@@ -1,6 +1,7 @@
 // Programs that exercise the C emission, built by hand, with inputs of their own.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ Literal small_values(ElementType element, int64_t count, int64_t limit, uint32_t
 std::vector<Case> arithmetic_cases();  // all types, scalar and vector
 std::vector<Case> pair_product_cases();
 std::vector<Case> byte_product_cases();
+std::vector<Case> nearest_cases(std::span<const int32_t> lanes);
 std::vector<Case> conversion_cases();  // casts, bit casts, selections
 std::vector<Case> vector_cases();      // shuffles, reductions, gathers
 std::vector<Case> statement_cases();   // loops, allocations, laziness, views, symbols

@@ -2,9 +2,12 @@
 // the interpreter, bit for bit.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "driver/device.h"
 #include "ir/graph/error.h"
 #include "ir/loop/interpreter.h"
+#include "passes/schedule/schedule.h"
 #include "tests/backend_c/compiled.h"
 
 namespace backcast::c_test {
@@ -24,14 +27,15 @@ std::unique_ptr<DeviceImage> image_of(const std::vector<CompiledModel>& models, 
   }
 }
 
-TEST_P(EveryDevice, ProductsOfWords) {
+TEST_P(EveryDevice, InstructionsOfSome) {
   std::vector<Case> cases = pair_product_cases();
   for (Case& c : byte_product_cases()) cases.push_back(std::move(c));
+  for (Case& c : nearest_cases(std::array{1})) cases.push_back(std::move(c));
   std::vector<CompiledModel> models(cases.size());
   std::vector<DeviceCall> calls(cases.size());
   for (size_t i = 0; i < cases.size(); ++i) {
     models[i].target = *find_target(GetParam());
-    models[i].result.program = cases[i].program;
+    models[i].result.program = legalize(cases[i].program, models[i].target);
     models[i].result.lowered = true;
     models[i].abi = abi_of(cases[i].program);
     models[i].model_file = cases[i].program.name;

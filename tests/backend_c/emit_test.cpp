@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <regex>
 
 #include "ir/loop/interpreter.h"
@@ -54,17 +55,22 @@ void check(const std::vector<Case>& cases, const TargetInfo& target = host_targe
 
 TEST(EmitC, Compilers) { EXPECT_FALSE(host_compilers().empty()); }
 TEST(EmitC, Arithmetic) { check(arithmetic_cases()); }
-/// gcc notes how wide vectors were once passed to functions.
-TEST(EmitC, PairProducts) {
+/// The host, without gcc's notes on how wide vectors were once passed to functions.
+TargetInfo without_notes() {
   TargetInfo target = host_target();
   target.compiler_flags += " -Wno-psabi";
-  check(pair_product_cases(), target);
-  check(byte_product_cases(), target);
+  return target;
 }
+TEST(EmitC, PairProducts) {
+  check(pair_product_cases(), without_notes());
+  check(byte_product_cases(), without_notes());
+}
+TEST(EmitC, Nearest) { check(nearest_cases(std::array{1, 2, 4, 8, 16}), without_notes()); }
 /// Compiled for less than the file was made for.
 TEST(EmitC, PairProductsWithoutInstructions) {
   TargetInfo target = *find_target("cascadelake");
   target.compiler_flags = "-march=x86-64 -Wno-psabi";
+  check(nearest_cases(std::array{1, 16}), target);
   check(pair_product_cases(), target);
   check(byte_product_cases(), target);
 }
@@ -124,6 +130,9 @@ TEST(EmitC, PairProductsAreInstructions) {
     }
   }
   for (const char* name : {"cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55"}) {
+    for (const std::string& text : assembly_of(nearest_cases(std::array{1}).front(), name)) {
+      EXPECT_TRUE(std::regex_search(text, std::regex("vcvtr"))) << name;
+    }
     for (const std::string& text : assembly_of(pair_product_cases().front(), name)) {
       for (const char* instruction : {"smuad", "smlad", "sxtb16", "sxtb16.*ror #8"}) {
         EXPECT_TRUE(std::regex_search(text, std::regex(instruction))) << name << instruction;

@@ -237,6 +237,19 @@ TEST(Operations, BytePairs) {
   }
 }
 
+TEST(Operations, Nearest) {
+  if (!host_target().converts_to_nearest) GTEST_SKIP() << "not on this host";
+  for (const int32_t lanes : {1, 2, 3, 4, 8, 16}) {
+    SCOPED_TRACE(lanes);
+    Sheet sheet(Scalar::i16, lanes);
+    // Quarters: ties, and what lies beside them.
+    const Type f32{Scalar::f32, lanes};
+    const Expr a = loop::cast(f32, sheet.operand("a")) * loop::float_constant(f32, 0.25);
+    sheet.add("nearest", loop::unary(Op::nearest, a));
+    sheet.check();
+  }
+}
+
 TEST(Operations, LaneBits) {
   for (const Scalar scalar : {Scalar::f32, Scalar::f64, Scalar::i8}) {
     for (const int32_t lanes : {2, 3, 4, 8, 16, 32, 64}) {

@@ -80,6 +80,10 @@ TEST(Expr, TypesOfLaneBits) {
        {Type{Scalar::boolean, 1}, Type{Scalar::boolean, 128}, Type{Scalar::u8, 8}}) {
     EXPECT_THROW(unary(Op::lane_bits, var("v", type)), InternalError);
   }
+  EXPECT_EQ(unary(Op::nearest, var("v", {Scalar::f32, 4})).type(), (Type{Scalar::i32, 4}));
+  for (const Scalar scalar : {Scalar::f64, Scalar::i32}) {
+    EXPECT_THROW(unary(Op::nearest, var("v", {scalar})), InternalError);
+  }
   EXPECT_EQ(unary(Op::trailing_zeros, var("v", {Scalar::u64})).type(), Type{Scalar::u64});
   for (const Scalar scalar : {Scalar::u16, Scalar::i32, Scalar::index, Scalar::f32}) {
     EXPECT_THROW(unary(Op::trailing_zeros, var("v", {scalar})), InternalError);

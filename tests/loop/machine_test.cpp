@@ -115,6 +115,17 @@ TEST(Machine, BytePairsAreSignExtended) {
   EXPECT_EQ(y, (std::vector<int32_t>{pair(1, 3) + pair(-2, -4), pair(-5, -7) + pair(6, 8)}));
 }
 
+TEST(Machine, Nearest) {
+  for (const auto& [x, nearest] : {std::pair{2.5f, 2},
+                                   {3.5f, 4},
+                                   {-0.5f, 0},
+                                   {-1.75f, -2},
+                                   {4194303.5f, 4194304},
+                                   {-4194304.0f, -4194304}}) {
+    EXPECT_EQ((evaluate<int32_t, float>("f32", "i32", "nearest(a)", x, 0)), nearest) << x;
+  }
+}
+
 TEST(Machine, LaneBits) {
   std::vector<float> x(32);
   for (size_t i = 0; i < x.size(); ++i) x[i] = i % 3 == 0 ? 1.0f : i % 3 == 1 ? -0.0f : 0.0f;

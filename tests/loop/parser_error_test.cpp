@@ -28,6 +28,7 @@ TEST(ParserError, NamesLineAndColumn) {
   EXPECT_EQ(complaint("let a = even_bytes(1:u32)\n"), "2:9: even_bytes of u32");
   EXPECT_EQ(complaint("let a = odd_bytes(1:i16)\n"), "2:9: odd_bytes of i16");
   EXPECT_EQ(complaint("let a = lane_bits(1:u8)\n"), "2:9: lane_bits of u8");
+  EXPECT_EQ(complaint("let a = nearest(1:i32)\n"), "2:9: nearest of i32");
   EXPECT_EQ(complaint("let a = trailing_zeros(1:i32)\n"), "2:9: trailing_zeros of i32");
   EXPECT_EQ(complaint("let a = 300:u8\n"), "2:9: no number of type u8: 300");
   EXPECT_EQ(complaint("for i in 1 .. 4 { }\n"),

@@ -119,6 +119,12 @@ TEST(Text, PairProducts) {
   }
 }
 
+TEST(Text, Nearest) {
+  const Expr nearest = unary(Op::nearest, load({Scalar::f32}, "x", 0));
+  EXPECT_EQ(print(nearest), "nearest(load f32 x[0])");
+  expect_round_trip(with_value(cast({Scalar::f32}, nearest)));
+}
+
 TEST(Text, LaneBits) {
   const Expr a = load({Scalar::f32, 16}, "x", 0);
   const Expr bits = unary(Op::lane_bits, binary(Op::ne, a, float_constant(a.type(), 0)));
