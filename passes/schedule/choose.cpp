@@ -95,8 +95,37 @@ void Chooser::collect() {
     });
     general_ = general_ || acc.combine == loop::Combine::general;
   }
+  if (added_products_ > 0) collect_pairs();
   scalar_ = scalars_.empty() ? Scalar::f32 : *scalars_.begin();
   if (!definition_.accumulators.empty()) scalar_ = definition_.accumulators[0].type.scalar;
+}
+
+/// What products of words take of each operand; the first of equal reads counts it.
+void Chooser::collect_pairs() {
+  added_products_ /= static_cast<int64_t>(definition_.accumulators.size());
+  std::vector<std::vector<Expr>> taken(accesses_.size());
+  const auto take = [&](const Expr& factor, const Expr& read) {
+    const Expr flat = loop::flat_index(kernel_.find(read->name)->shape, read->args);
+    const auto same = std::find_if(accesses_.begin(), accesses_.end(), [&](const Access& a) {
+      return a.in_reduction && a.buffer == read->name && loop::equal(a.flat, flat);
+    });
+    std::vector<Expr>& values = taken[static_cast<size_t>(same - accesses_.begin())];
+    const auto equals = [&](const Expr& value) { return loop::equal(value, factor); };
+    if (std::any_of(values.begin(), values.end(), equals)) return;
+    values.push_back(factor);
+    same->pairs += factor->kind != ExprKind::access;
+    same->values = static_cast<int64_t>(values.size());
+  };
+  for (const loop::Accumulator& acc : definition_.accumulators) {
+    loop::visit(acc.value, [&](const Expr& n) {
+      if (n->kind != ExprKind::binary || n->op != loop::Op::dot2) return;
+      for (const Expr& factor : n->args) {
+        loop::visit(factor, [&](const Expr& read) {
+          if (read->kind == ExprKind::access) take(factor, read);
+        });
+      }
+    });
+  }
 }
 
 void Chooser::collect_types(const Expr& e) {

@@ -68,13 +68,14 @@ bool Chooser::fits_registers(int64_t tile, int64_t vectors) const {
 double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const {
   const int64_t sums = std::max<int64_t>(static_cast<int64_t>(definition_.accumulators.size()), 1);
   int64_t accumulators = tile * schedule_.jam * vectors * chains * sums;
-  int64_t loads = 0, held = 0, halves = 0;
+  int64_t loads = 0, held = 0, pairs = 0;
   for (const Access& a : accesses_) {
     if (!a.in_reduction) continue;
     // The other bytes of a word that has been loaded.
     const bool again = adds_products() && std::any_of(accesses_.data(), &a, [&](const Access& b) {
                          return reads_again(a, b);
                        });
+    if (again) continue;
     bool with_tile = !schedule_.tile_axis.empty() && mentions(a.flat, schedule_.tile_axis);
     bool with_vector = mentions(a.flat, schedule_.vector_axis);
     int64_t jam = 1;
@@ -83,7 +84,8 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     }
     int64_t rows = with_tile ? (tile - 1) * window_step_ + window_taps_ : window_taps_;
     const int64_t words = rows * (with_vector ? vectors : 1) * jam;
-    (again ? halves : loads) += words;
+    loads += words;
+    pairs += words * a.pairs;
     // A scalar that one row alone uses needs a register for an instruction only.
     // What one element alone of the jammed axes reads goes straight into its sum.
     const bool alone = schedule_.jam > 1 && jam == schedule_.jam && tile == 1;
@@ -93,7 +95,8 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     // registers.
     const bool one_row = schedule_.tile_axis.empty() || extent(schedule_.tile_axis) == 1;
     if (one_row && (math_calls_ > 0 || limits_.rows == 1)) kept = false;
-    held += kept ? vectors * jam * window_taps_ : target_.loads_apart() ? 2 : 1;
+    const int64_t values = kept || !with_vector ? a.values : 1;
+    held += values * (kept ? vectors * jam * window_taps_ : target_.loads_apart() ? 2 : 1);
     if (with_vector && with_tile && window_taps_ == 1 && overlaps_windows()) held += tile * vectors;
   }
   bool fused = adds_products() || (target_.has_fma && target_.prefers_fma);
@@ -103,7 +106,8 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
   if (accumulators + held + products > registers()) return kTooMany;
   double arithmetic = static_cast<double>(accumulators) * (fused ? 1 : 2);
   if (adds_products()) {
-    arithmetic = static_cast<double>(accumulators * added_products_ + 2 * halves);
+    arithmetic = static_cast<double>(accumulators * added_products_) +
+                 static_cast<double>(pairs) / static_cast<double>(window_taps_);
   }
   if (target_.vector_bits == 0) {
     // In order, one instruction at a time; three more for the loop.
@@ -291,9 +295,12 @@ void Chooser::choose_sizes() {
   if (!schedule_.tile_axis.empty()) schedule_.tile_segments = tile_segments(best_tile);
   int64_t body = best_tile * best_vectors * steps;
   const bool streams = best_tile == 1 && streams_constant();
+  // Words hold several steps of their sum.
+  const bool words = adds_products() && added_products_ > 1;
+  if (words) body *= added_products_ * static_cast<int64_t>(definition_.accumulators.size());
   if (steps == 1) {
     schedule_.reduce_unroll = streams ? std::clamp<int64_t>(kStreamBody / body, 1, 16)
-                                      : std::clamp<int64_t>(kBody / body, 1, 4);
+                                      : std::clamp<int64_t>(kBody / body, 1, words ? 8 : 4);
   }
   const bool rotates = lanes_ > 1 && best_vectors == 1 && !target_.loads_apart();
   if (rotates && best_tile * schedule_.jam + kRotating > registers()) schedule_.reduce_unroll = 1;

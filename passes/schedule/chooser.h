@@ -47,11 +47,15 @@ class Chooser {
     bool in_reduction = false;
     bool packable = false;
     bool constant = false;
+    // Of a word of small integers: the pairs of bytes that are taken out of it, and those with the
+    // word itself, if products take it.
+    int64_t pairs = 0, values = 1;
   };
 
   // Facts
   void collect();
   void collect_types(const loop::Expr& e);
+  void collect_pairs();
   bool packable(const Access& access) const;
   bool repeats(const Access& access) const;
   static bool reads_again(const Access& a, const Access& b);

@@ -78,6 +78,49 @@ bool fits(const Literal& value, Scalar narrow) {
   return true;
 }
 
+/// A constant [.., f, .., k, ..] of bytes as words of two results f by two of four neighbours k:
+/// the halves are 256 times the weight of the first result, plus that of the second. Results come
+/// first, neighbours 0 and 2, then 1 and 3 last, as bytes are taken out of words of the operand.
+Literal as_shared_words(const Literal& value, size_t result, size_t dimension) {
+  const std::vector<int64_t>& extents = value.shape();
+  const std::vector<int64_t> strides = row_major_strides(extents);
+  std::vector<int64_t> shape{extents[result] / 2}, steps{2 * strides[result]};
+  for (size_t d = 0; d < extents.size(); ++d) {
+    if (d == result || d == dimension) continue;
+    shape.push_back(extents[d]);
+    steps.push_back(strides[d]);
+  }
+  shape.insert(shape.end(), {extents[dimension] / 4, 2});
+  steps.insert(steps.end(), {4 * strides[dimension], strides[dimension]});
+  const std::vector<int64_t> places = row_major_strides(shape);
+  std::vector<double> words(static_cast<size_t>(value.element_count() / 4));
+  for (size_t w = 0; w < words.size(); ++w) {
+    int64_t rest = static_cast<int64_t>(w), from = 0;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      from += rest / places[d] * steps[d];
+      rest %= places[d];
+    }
+    const auto half = [&](int64_t at) {
+      const int64_t both = 256 * value.as_int(at) + value.as_int(at + strides[result]);
+      return static_cast<uint32_t>(both) & 0xffffu;
+    };
+    const uint32_t word = half(from) | half(from + 2 * strides[dimension]) << 16;
+    words[w] = static_cast<double>(static_cast<int32_t>(word));
+  }
+  return Literal::from_doubles(ElementType::i32, shape, words);
+}
+
+// What two results cost that share words, two instructions at the end, takes sums of as many
+// products to win back.
+constexpr int64_t kShortSum = 32;
+
+/// Products in a sum; 0 where run time tells.
+int64_t steps_of(const Definition& definition) {
+  int64_t steps = 1;
+  for (const Axis& axis : definition.reduce_axes) steps *= static_extent(axis).value_or(0);
+  return steps;
+}
+
 class Pairing {
  public:
   Pairing(const Program& program, const TargetInfo& target)
@@ -127,6 +170,9 @@ class Pairing {
                                   : a->places != form && b->places != form) {
           continue;
         }
+        if (share_words(step, *found, a->constant ? *b : *a, a->constant ? *a : *b, axis, guard)) {
+          return;
+        }
         Definition definition = *found;
         for (Axis& reduced : definition.reduce_axes) {
           if (reduced.name == axis.name) reduced.extent = Expr(*extent / at_once);
@@ -173,6 +219,103 @@ class Pairing {
     return Factor{read, *dimension, Places::halves, true, true};
   }
 
+  /// The axis of results that share a word, and where the weights have it.
+  static std::optional<std::pair<Axis, size_t>> shared_axis(const Definition& definition,
+                                                            const Factor& x, const Factor& weights,
+                                                            const Expr& guard) {
+    for (size_t d = 0; d < weights.read->args.size(); ++d) {
+      const Expr& index = weights.read->args[d];
+      if (d == weights.dimension || index->kind != ExprKind::var) continue;
+      for (const Axis& axis : definition.axes) {
+        const std::optional<int64_t> extent = static_extent(axis);
+        if (axis.name != index->name || !extent || *extent % 2 != 0) continue;
+        const bool guarded = guard ? mentions(guard, axis.name) : false;
+        if (!guarded && !mentions(x.read, axis.name)) return std::pair(axis, d);
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Whether halves hold the weights of two results each, and sums of bytes times those of the
+  /// first leave room for what they are shifted by.
+  static bool fits_halves(const Literal& weights, size_t result, bool is_signed) {
+    const int64_t inner = row_major_strides(weights.shape())[result];
+    const int64_t results = weights.shape()[result], most = is_signed ? 128 : 255;
+    std::vector<int64_t> sums(static_cast<size_t>(results));
+    for (int64_t i = 0; i < weights.element_count(); ++i) {
+      const int64_t f = i / inner % results, first = weights.as_int(i);
+      if (f % 2 != 0) continue;
+      if (256 * first + weights.as_int(i + inner) < -(1 << 15)) return false;
+      sums[static_cast<size_t>(f)] += std::abs(first) * most;
+    }
+    return std::all_of(sums.begin(), sums.end(), [](int64_t sum) { return sum < 1 << 23; });
+  }
+
+  /// Two results at once, a and b, where bytes are taken apart: of x·(256·a + b) and x·b, summed up
+  /// modulo 2^32, the difference is 256 times the sum of x·a. One instruction instead of two makes
+  /// the factors of a word.
+  bool share_words(Step& step, const Definition& found, const Factor& x, const Factor& weights,
+                   const Axis& reduced, const Expr& guard) {
+    if (!takes_apart_ || x.places != Places::bytes || !weights.constant) return false;
+    if (steps_of(found) < kShortSum) return false;
+    Kernel& kernel = result_.kernels.at(step.kernel);
+    const BufferId id = loop::buffer_of(kernel, step, weights.read->name);
+    const auto shared = shared_axis(found, x, weights, guard);
+    if (!shared || !fits_halves(result_.buffer(id).value, shared->second, x.is_signed))
+      return false;
+    const auto& [axis, dimension] = *shared;
+
+    Definition definition = found;
+    for (Axis& a : definition.axes) {
+      if (a.name == axis.name) a.extent = Expr(*static_extent(axis) / 2);
+    }
+    for (Axis& a : definition.reduce_axes) {
+      if (a.name == reduced.name) a.extent = Expr(*static_extent(reduced) / 4);
+    }
+    const std::vector<Expr> bytes = words_of(step, x, Places::bytes);
+    const auto weight = [&](int64_t half) {
+      std::vector<Expr> indices{weights.read->args[dimension]};
+      for (size_t d = 0; d < weights.read->args.size(); ++d) {
+        if (d != dimension && d != weights.dimension) indices.push_back(weights.read->args[d]);
+      }
+      indices.insert(indices.end(), {weights.read->args[weights.dimension], Expr(half)});
+      return loop::access(weights.read->name, Scalar::i32, indices);
+    };
+    const auto sum_of = [&](const auto& of_word) {
+      const Expr even = loop::binary(Op::dot2, bytes[0], of_word(weight(0)));
+      return even + loop::binary(Op::dot2, bytes[1], of_word(weight(1)));
+    };
+    loop::Accumulator& both = definition.accumulators[0];
+    const Expr nothing = guard ? both.value->args[2] : Expr();
+    const auto behind_guard = [&](const Expr& value) {
+      return guard ? loop::if_then_else(guard, value, nothing) : value;
+    };
+    loop::Accumulator second = both;
+    second.name = both.name + "_second";
+    both.value = behind_guard(sum_of([](const Expr& word) { return word; }));
+    second.value =
+        behind_guard(sum_of([](const Expr& word) { return loop::unary(Op::even_bytes, word); }));
+    const Expr all = loop::var(both.name, both.type), of_second = loop::var(second.name, both.type);
+    const Expr of_first = loop::binary(Op::shr, all - of_second, loop::int_constant(both.type, 8));
+    definition.outputs.clear();
+    for (const loop::DefinitionOutput& output : found.outputs) {
+      for (const int64_t i : {0, 1}) {
+        const std::map<std::string, Expr> values{{axis.name, loop::var(axis.name) * 2 + Expr(i)},
+                                                 {both.name, i == 0 ? of_first : of_second}};
+        loop::DefinitionOutput half = output;
+        for (Expr& index : half.indices) index = loop::substitute(index, values);
+        half.value = loop::substitute(half.value, values);
+        definition.outputs.push_back(std::move(half));
+      }
+    }
+    definition.accumulators.push_back(std::move(second));
+    hand_over(step, weights,
+              add_words(id, "_shared",
+                        as_shared_words(result_.buffer(id).value, dimension, weights.dimension)));
+    kernel.body = loop::define(std::move(definition));
+    return true;
+  }
+
   /// The products of a word's elements, `b` being the constant if one of them is.
   Expr products_of(Step& step, const Factor& a, const Factor& b, Places form) {
     const std::vector<Expr> left = words_of(step, a, form), right = words_of(step, b, form);
@@ -207,21 +350,27 @@ class Pairing {
 
   /// Makes the call hand over words.
   void hand_over_words(Step& step, const Factor& factor) {
-    Kernel& kernel = result_.kernels.at(step.kernel);
-    const std::string& name = factor.read->name;
-    const BufferId id = loop::buffer_of(kernel, step, name);
-    const BufferId words = factor.constant ? add_constant(id, factor)
-                                           : loop::add_words(result_, id, per_word(factor.places));
-    loop::hand_over_words(result_, kernel, step, name, words);
+    const BufferId id = loop::buffer_of(result_.kernels.at(step.kernel), step, factor.read->name);
+    const int64_t count = per_word(factor.places);
+    hand_over(step, factor,
+              factor.constant
+                  ? add_words(id, count == 4 ? "_bytes" : "_pairs",
+                              as_words(result_.buffer(id).value, factor.dimension, factor.places))
+                  : loop::add_words(result_, id, count));
   }
 
-  BufferId add_constant(BufferId id, const Factor& factor) {
+  void hand_over(Step& step, const Factor& factor, BufferId words) {
+    loop::hand_over_words(result_, result_.kernels.at(step.kernel), step, factor.read->name, words);
+  }
+
+  /// A constant of words instead of another.
+  BufferId add_words(BufferId id, const char* ending, Literal value) {
     Buffer words = result_.buffer(id);
     words.element = ElementType::i32;
-    words.value = as_words(words.value, factor.dimension, factor.places);
-    words.shape = words.value.type().shape;
+    words.shape = value.type().shape;
+    words.value = std::move(value);
     words.alignment = 0;
-    const std::string wish = words.name + (per_word(factor.places) == 4 ? "_bytes" : "_pairs");
+    const std::string wish = words.name + ending;
     return loop::add_buffer(result_, wish, std::move(words));
   }
 

@@ -27,10 +27,11 @@ bool may_part(const std::string& buffer, const loop::Kernel& kernel) {
 
 }  // namespace
 
-std::optional<ReadApart> read_apart(const Definition& definition, const loop::Kernel& kernel) {
+std::optional<ReadApart> read_apart(const Definition& definition, const loop::Kernel& kernel,
+                                    const std::function<bool(const std::string&)>& is_constant) {
   std::map<std::string, std::vector<Expr>> places;  // where sums read each buffer
   for_each_access(definition, [&](const loop::ExprNode& read, bool in_sum) {
-    if (!in_sum || !may_part(read.name, kernel)) return;
+    if (!in_sum || is_constant(read.name) || !may_part(read.name, kernel)) return;
     const Expr flat = loop::flat_index(kernel.find(read.name)->shape, read.args);
     std::vector<Expr>& known = places[read.name];
     const auto is_same = [&](const Expr& other) { return loop::equal(other, flat); };

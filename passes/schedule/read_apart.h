@@ -2,6 +2,7 @@
 // them both: only what has a parameter of its own can be rearranged.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,7 +19,9 @@ struct ReadApart {
 };
 
 /// The definition with a parameter for each place that its sum reads of a buffer; nothing when it
-/// reads every buffer at one place, or when a result may take over the buffer.
-std::optional<ReadApart> read_apart(const loop::Definition& definition, const loop::Kernel& kernel);
+/// reads every buffer at one place, or when a result may take over the buffer. Constants lie as
+/// they are read.
+std::optional<ReadApart> read_apart(const loop::Definition& definition, const loop::Kernel& kernel,
+                                    const std::function<bool(const std::string&)>& is_constant);
 
 }  // namespace backcast

@@ -162,7 +162,7 @@ class Scheduling {
 
   /// See read_apart.h: the definition over the kernel's new parameters, if that is faster.
   std::optional<Definition> parted(const Definition& definition, Kernel& kernel, Step& step) const {
-    std::optional<ReadApart> apart = read_apart(definition, kernel);
+    std::optional<ReadApart> apart = read_apart(definition, kernel, constants_of(kernel, step));
     if (!apart) return std::nullopt;
     Kernel wider = kernel;
     Step call = step;

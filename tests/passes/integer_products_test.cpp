@@ -94,12 +94,13 @@ class QuantisedNetwork {
     for (size_t d : {0u, 1u}) y.push_back((x[2 + d] + 2 * low[d] - window) / strides[d] + 1);
     const Sizes w{features, channels, window, window};
     Sizes weights;
+    const int64_t lowest = one_of({-128, -127});
     std::vector<double> scales, bias;
     for (int64_t i = 0; i < features; ++i) {
       // Some are clipped whatever comes in.
       const bool dull = one_of({0, 0, 0, 1}) == 1;
       for (int64_t k = 0; k < count(w) / features; ++k) {
-        weights.push_back(dull ? one_of({0, 1}) : one_of({-128, -5, -1, 0, 1, 2, 7, 127}));
+        weights.push_back(dull ? one_of({0, 1}) : one_of({lowest, -5, -1, 0, 1, 2, 7, 127}));
       }
       scales.push_back(one_of({0, 1}) ? 0.0625 : 0.015625);
       bias.push_back(dull ? static_cast<double>(one_of({-4000, 4000}))

@@ -33,7 +33,7 @@ class RandomProduct {
     const int64_t kernel = one_of({1, 1, 3}), pad = kernel / 2;
     const int64_t stride = kernel == 1 ? 1 : one_of({1, 2});
     const int64_t height = one_of({3, 4, 7}), width = one_of({3, 5, 8});
-    const int64_t features = one_of({3, 5, 8});
+    const int64_t features = one_of({3, 5, 6, 8});
     const auto size = [&](int64_t extent) { return (extent + 2 * pad - kernel) / stride + 1; };
     const std::string result = fmt::format("i32[1,{},{},{}]", size(height), size(width), features);
     const int64_t count = features * channels_ * kernel * kernel;
@@ -72,7 +72,8 @@ class RandomProduct {
   /// The lowest and the largest among them; without `small_`, one that is no byte.
   std::string weights(int64_t count) {
     std::string text = small_ ? "-128" : "128";
-    for (int64_t i = 1; i < count; ++i) text += fmt::format(",{}", i == 1 ? 127 : number(127));
+    const int limit = one_of({127, 126});
+    for (int64_t i = 1; i < count; ++i) text += fmt::format(",{}", i == 1 ? 127 : number(limit));
     return text;
   }
 
@@ -127,11 +128,36 @@ TEST_P(PairProducts, AreTheEvaluators) {
     EXPECT_EQ(form, expected_form(product, target)) << product.type() << text;
     EXPECT_EQ(loop::interpret(program, "run", {input}).at(0), expected.tensor);
     ++seen[form];
+    seen["shared"] += has("_shared");
   }
   EXPECT_EQ(seen["dot4"] > 20, target.byte_products);
   EXPECT_EQ(seen["dot4_signed"] > 20, target.signed_byte_products);
   EXPECT_EQ(seen["bytes"] > 40, target.vector_bits == 0 && target.pair_products);
+  EXPECT_EQ(seen["shared"] > 5, target.vector_bits == 0 && target.pair_products);
   EXPECT_EQ(seen["dot2"] > 10, target.pair_products);
+}
+
+/// Two results share words as long as sums of the first, times 256, fit in 32 bits.
+TEST(SharedWords, OfSumsThatLeaveRoom) {
+  for (const auto& [steps, weight, shares] :
+       {std::tuple{256, 127, true}, {260, 127, false}, {256, -128, false}, {28, 1, false}}) {
+    const std::string text = fmt::format(
+        "func @main(%x: u8[3,{0}]) -> i32[3,2] {{\n"
+        "  %half = cast %x {{to=i32}}\n  %one = constant {{value=i32[] 1}}\n"
+        "  %ones = broadcast %one {{shape=[3,{0}]}}\n  %more = max %half, %ones\n"
+        "  %bytes = cast %more {{to=u8}}\n  %words = cast %bytes {{to=i32}}\n"
+        "  %small = constant {{value=i8[{0},2] [{1}]}}\n  %w = cast %small {{to=i32}}\n"
+        "  %y = dot_general %words, %w {{lhs_contract=[1], rhs_contract=[0]}}\n  return %y\n}}\n",
+        steps, fmt::join(std::vector<int>(static_cast<size_t>(2 * steps), weight), ","));
+    const Module module = parse_module(text);
+    const loop::Program program = run_pipeline(module, *find_target("cortex-m4"), {}).program;
+    const std::vector<double> most(static_cast<size_t>(3 * steps), 255);
+    const Literal input = Literal::from_doubles(ElementType::u8, {3, steps}, most);
+    EXPECT_EQ(loop::print(program).find("_shared") != std::string::npos, shares) << steps << weight;
+    EXPECT_EQ(loop::interpret(program, "run", {input}).at(0),
+              Literal::from_doubles(ElementType::i32, {3, 2},
+                                    std::vector<double>(6, 255.0 * steps * weight)));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, PairProducts,
