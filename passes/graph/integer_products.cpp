@@ -10,6 +10,7 @@
 #include "passes/graph/algebra.h"
 #include "passes/graph/contraction_axes.h"
 #include "passes/graph/contraction_border.h"
+#include "passes/graph/stepped_channels.h"
 #include "passes/graph/value_ranges.h"
 
 namespace backcast {
@@ -177,6 +178,24 @@ class IntegerProducts {
     return b_.emit(ops::conv, {small, w}, node.attrs);
   }
 
+  /// One channel whose neighbours a stride steps over: pairs of them are words of 16 bits.
+  std::optional<ValueId> product_of_steps(const Node& node, const std::vector<ValueId>& integers) {
+    if (!target_.pair_products || !has_small_weights(integers[1]) ||
+        !range_of(ElementType::i16)->contains(ranges_[integers[0]])) {
+      return std::nullopt;
+    }
+    const std::optional<SteppedChannels> stepped =
+        stepped_channels(node, from_.type(integers[0]).tensor(), constant_value(integers[1]).tensor,
+                         /*word=*/2);
+    if (!stepped) return std::nullopt;
+    b_.set_loc(node.loc);
+    const ValueId whole = in_i32(rewriter_.copy_all(integers[0]));
+    const ValueId x = padded(whole, b_.scalar(ElementType::i32, 0), stepped->border);
+    const ValueId stored = b_.emit(ops::cast, {x}, CastAttrs{ElementType::i16});
+    const ValueId image = in_i32(b_.emit(ops::reshape, {stored}, stepped->image));
+    return b_.emit(ops::conv, {image, in_i32(b_.constant(stepped->weights))}, stepped->conv);
+  }
+
   /// Do unsigned or signed bytes of this range have an instruction for four of them?
   bool is_multiplied(const ValueRange& range) const {
     return (target_.multiplies_bytes(false) && range_of(ElementType::u8)->contains(range)) ||
@@ -227,6 +246,7 @@ class IntegerProducts {
 
   /// The contraction of integers in i32.
   ValueId product_of_narrow(const Node& node, const std::vector<ValueId>& integers) {
+    if (const std::optional<ValueId> product = product_of_steps(node, integers)) return *product;
     if (const std::optional<ValueId> product = product_of_bytes(node, integers)) return *product;
     if (const std::optional<ValueId> product = product_of_words(node, integers)) return *product;
     std::vector<ValueId> operands;
