@@ -38,6 +38,7 @@
 #include "passes/plan/rematerialize.h"
 #include "passes/plan/update_in_place.h"
 #include "passes/schedule/drop_unused.h"
+#include "passes/schedule/narrow_constants.h"
 #include "passes/schedule/order_constants.h"
 #include "passes/schedule/order_state.h"
 #include "passes/schedule/pair_products.h"
@@ -170,6 +171,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"place_parts", place_parts},
       // Products of small integers go by pairs where the target adds those up.
       {"pair_products", pair_products},
+      // Integer constants are no wider than they need be.
+      {"narrow_constants", narrow_constants},
       // Constants of products with few results lie along their sums.
       {"order_constants", order_constants},
       // Register tiles, vectors, packed constants.

@@ -3,8 +3,18 @@
 #include <algorithm>
 
 #include "ir/loop/add.h"
+#include "ir/loop/integer_fold.h"
 
 namespace backcast::loop {
+
+bool fits(const Literal& value, Scalar narrow) {
+  if (!is_integer(value.element())) return false;
+  if (value.element() == element_of(narrow)) return true;
+  for (int64_t i = 0; i < value.element_count(); ++i) {
+    if (value.as_int(i) != wrap(narrow, value.as_int(i))) return false;
+  }
+  return true;
+}
 
 bool lies_in_words(const Program& program, const Buffer& buffer, int64_t count) {
   if (buffer.kind != BufferClass::arena || buffer.shape.empty()) return false;

@@ -5,6 +5,8 @@
 
 namespace backcast::loop {
 
+/// Whether a constant is of integers that all fit in a narrower type.
+bool fits(const Literal& value, Scalar narrow);
 /// Whether words of `count` neighbours along the last dimension can be read where the buffer lies:
 /// in the arena, at places that a word may have, with elements of 32 / `count` bits.
 bool lies_in_words(const Program& program, const Buffer& buffer, int64_t count);

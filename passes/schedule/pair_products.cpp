@@ -68,16 +68,6 @@ Literal as_words(const Literal& value, size_t dimension, Places places) {
   return Literal(ElementType::i32, shape, std::move(bytes));
 }
 
-/// Integers that all fit in a narrower type.
-bool fits(const Literal& value, Scalar narrow) {
-  if (!is_integer(value.element())) return false;
-  if (value.element() == loop::element_of(narrow)) return true;
-  for (int64_t i = 0; i < value.element_count(); ++i) {
-    if (value.as_int(i) != loop::wrap(narrow, value.as_int(i))) return false;
-  }
-  return true;
-}
-
 /// A constant [.., f, .., k, ..] of bytes as words of two results f by two of four neighbours k:
 /// the halves are 256 times the weight of the first result, plus that of the second. Results come
 /// first, neighbours 0 and 2, then 1 and 3 last, as bytes are taken out of words of the operand.
@@ -214,8 +204,8 @@ class Pairing {
       if (form == Places::bytes && !target_.multiplies_bytes(with_sign)) return {};
       return Factor{read, *dimension, places, with_sign};
     }
-    if (fits(buffer.value, Scalar::i8)) return Factor{read, *dimension, form, true, true};
-    if (form == Places::bytes || !fits(buffer.value, Scalar::i16)) return std::nullopt;
+    if (loop::fits(buffer.value, Scalar::i8)) return Factor{read, *dimension, form, true, true};
+    if (form == Places::bytes || !loop::fits(buffer.value, Scalar::i16)) return std::nullopt;
     return Factor{read, *dimension, Places::halves, true, true};
   }
 

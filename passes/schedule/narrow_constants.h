@@ -1,0 +1,14 @@
+// Integer constants of 32 bits that fit in bytes or 16 bits, such as the weights of a quantised
+// depthwise layer: scalar cores load those as quickly, from half or a quarter of the flash.
+//   Requires: definitions, before scheduling; words of several integers have been made.
+//   Ensures: the same values, of narrower constants.
+#pragma once
+
+#include "ir/loop/program.h"
+#include "ir/target/target_info.h"
+
+namespace backcast {
+
+loop::Program narrow_constants(const loop::Program& program, const TargetInfo& target);
+
+}  // namespace backcast
