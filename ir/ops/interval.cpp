@@ -29,7 +29,8 @@ std::pair<double, double> range_of(ElementType element) {
   return element == ElementType::f64 ? std::pair{-1e300, 1e300} : std::pair{-3e38, 3e38};
 }
 
-/// What overflows is not known: a float may be infinite or NaN, an integer wraps around.
+/// What overflows is not known: a float may be infinite or NaN, an integer wraps around. Nor is an
+/// integer that rounding before it may have made one of two.
 void settle(Bounds& bounds, ElementType element) {
   const auto [lowest, largest] = range_of(element);
   const double limit = is_float(element) ? largest : std::min(largest, 0x1p53);
@@ -39,7 +40,8 @@ void settle(Bounds& bounds, ElementType element) {
     double& high = bounds.planes[Bounds::high][i];
     double& reach = bounds.planes[Bounds::reach][i];
     if (low <= high && low >= least && high <= limit && reach <= std::max(limit, -lowest)) {
-      if (low == high) bounds.planes[Bounds::varies][i] = 0;
+      double& varies = bounds.planes[Bounds::varies][i];
+      varies = low == high ? 0 : is_float(element) ? varies : 1;
       continue;
     }
     low = is_float(element) ? -kInfinity : lowest;

@@ -35,7 +35,7 @@ struct Bounds {
 
   int64_t count() const { return static_cast<int64_t>(planes[low].size()); }
   bool is_fixed(int64_t i) const { return planes[varies][static_cast<size_t>(i)] == 0; }
-  /// The value of a fixed element, to rounding.
+  /// The value of a fixed element, to rounding; of an integer, exactly.
   double value(int64_t i) const {
     const size_t at = static_cast<size_t>(i);
     return planes[low][at] == planes[high][at] ? planes[low][at]

@@ -56,15 +56,24 @@ Bounds contract(const IntervalContext& context, const Attrs& attrs, size_t side,
   Bounds result;
   result.shape = infer_plane_shape(context, attrs, shapes);
   result.terms = terms;
-  result.planes[Bounds::reach] = apply(x.planes[Bounds::reach], size);
-  result.planes[Bounds::varies] = apply(x.planes[Bounds::varies], used);
+  const ElementType element = context.node.type.tensor().element;
+  if (is_float(element)) {
+    result.planes[Bounds::reach] = apply(x.planes[Bounds::reach], size);
+    result.planes[Bounds::varies] = apply(x.planes[Bounds::varies], used);
+  } else {
+    // Nothing is rounded: no partial sum matters, and what has no width is fixed.
+    result.planes[Bounds::varies] = radius;
+    for (size_t i = 0; i < center.size(); ++i) {
+      result.planes[Bounds::reach].push_back(std::abs(center[i]) + radius[i]);
+    }
+  }
   for (size_t i = 0; i < center.size(); ++i) {
     result.planes[Bounds::low].push_back(center[i] - radius[i]);
     result.planes[Bounds::high].push_back(center[i] + radius[i]);
     double& varies = result.planes[Bounds::varies][i];
     varies = varies == 0 ? 0 : 1;
   }
-  widen_sums(result, context.node.type.tensor().element);
+  widen_sums(result, element);
   return result;
 }
 

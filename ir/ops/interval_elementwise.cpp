@@ -21,19 +21,20 @@ struct Monotone {
   Rounding rounding;
   double domain_low = -kInfinity;  // operands below are not covered
   bool integers = false;           // also means the same for integers, evaluated in double
+  bool jumps = false;              // however near two operands are, results may be apart
 };
 
 const std::map<const OpDef*, Monotone>& monotone_operators() {
   static const std::map<const OpDef*, Monotone> table{
       {&relu, {"+", Rounding::exact, -kInfinity, true}},
       {&neg, {"-", Rounding::exact, -kInfinity, true}},
-      {&sign, {"+", Rounding::exact, -kInfinity, true}},
+      {&sign, {"+", Rounding::exact, -kInfinity, true, true}},
       {&min, {"++", Rounding::exact, -kInfinity, true}},
       {&max, {"++", Rounding::exact, -kInfinity, true}},
       {&clamp, {"+++", Rounding::exact, -kInfinity, true}},
-      {&floor, {"+", Rounding::exact}},
-      {&ceil, {"+", Rounding::exact}},
-      {&round_even, {"+", Rounding::exact}},
+      {&floor, {"+", Rounding::exact, -kInfinity, false, true}},
+      {&ceil, {"+", Rounding::exact, -kInfinity, false, true}},
+      {&round_even, {"+", Rounding::exact, -kInfinity, false, true}},
       {&sqrt, {"+", Rounding::once, 0}},
       {&exp, {"+", Rounding::approximate}},
       {&log, {"+", Rounding::approximate, 1e-37}},
@@ -130,6 +131,11 @@ std::optional<Bounds> monotone_interval(const IntervalContext& context) {
   Bounds result = result_for(operands);
   result.planes[Bounds::low] = at_ends(context, operands, rule.directions, false);
   result.planes[Bounds::high] = at_ends(context, operands, rule.directions, true);
+  for (size_t i = 0; rule.jumps && i < result.planes[Bounds::low].size(); ++i) {
+    if (result.planes[Bounds::low][i] != result.planes[Bounds::high][i]) {
+      result.planes[Bounds::varies][i] = 1;
+    }
+  }
   finish(context, result, operands, rule.rounding);
   return result;
 }

@@ -230,6 +230,10 @@ Literal spread_sum(const Literal& a, const Literal& b) {
   return Literal::from_doubles(ElementType::f64, shape, sums);
 }
 
+bool is_float_sum(const Node& node) {
+  return is_contraction(node) && is_float(node.type.tensor().element);
+}
+
 class Dropping {
  public:
   Dropping(const Module& module, const Function& from, const InputBounds& inputs,
@@ -237,6 +241,7 @@ class Dropping {
       : module_(module),
         from_(from),
         units_(units),
+        exact_(!inputs.known),
         bounds_(bounds_of_values(module, from, inputs)),
         flexible_(flexible_values(from)),
         live_(live_values(from)),
@@ -266,7 +271,7 @@ class Dropping {
       const Node& node = from_.node(id);
       if (!live_[at(id)] || flexible_[at(id)]) continue;
       classes.set_node(id);
-      if (has_only_tensors(from_, node)) {
+      if (has_only_tensors(from_, node) && !(exact_ && is_float_sum(node))) {
         relate_axes(*View(module_, from_, node, bounds_, flexible_).context, classes);
       } else {
         classes.pin_value(id);
@@ -407,6 +412,7 @@ class Dropping {
   const Module& module_;
   const Function& from_;
   ChannelUnits units_;
+  bool exact_;  // sums of floats stay as they are
   std::vector<Bounds> bounds_;
   std::vector<bool> flexible_;
   std::vector<char> live_;
@@ -442,8 +448,7 @@ Module drop_constant_channels(const Module& module, const InputBounds& inputs,
   Module result = module;
   int64_t channels = 0;
   for (const std::string& name : functions) {
-    result.functions[name] =
-        Dropping(module, module.function(name), inputs, units).run(channels);
+    result.functions[name] = Dropping(module, module.function(name), inputs, units).run(channels);
   }
   if (dropped != nullptr) dropped->channels = channels;
   return result;
