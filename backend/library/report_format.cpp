@@ -72,10 +72,10 @@ std::string summary(const Report& report) {
   if (report.stack_bytes) line("stack", *report.stack_bytes, "");
   text += fmt::format("{:<10}{:>14}\n", "parameters", grouped(report.parameters));
   if (report.dropped_channels > 0) {
-    text += fmt::format(
-        "{:<10}{:>14} channels that no input changes, of {} multiply-accumulates{}{}\n", "dropped",
-        grouped(report.dropped_channels), grouped(report.macs_before),
-        report.promise.empty() ? "" : "; ", report.promise);
+    text +=
+        fmt::format("{:<10}{:>14} channels that no input changes, of {} multiply-accumulates{}{}\n",
+                    "dropped", grouped(report.dropped_channels), grouped(report.macs_before),
+                    report.promise.empty() ? "" : "; ", report.promise);
   }
   if (!report.skips_zeros.empty()) {
     text += fmt::format(
