@@ -40,6 +40,7 @@ Chooser::Chooser(const loop::Definition& definition, const loop::Kernel& kernel,
 Chooser::Plan Chooser::plan(VectorMode mode, const std::string& lane_axis) {
   schedule_ = {};
   window_taps_ = window_step_ = 1;
+  unpacked_ = nullptr;
   mode_ = mode;
   schedule_.lane_axis = lane_axis;
   for (Access& access : accesses_) access.packable = packable(access);
@@ -62,6 +63,7 @@ Chooser::Plan Chooser::plan(VectorMode mode, const std::string& lane_axis) {
       choose_jam();
       choose_sizes();
       choose_window();
+      choose_unpacking();
     }
     choose_order();
     choose_packing();
@@ -95,37 +97,9 @@ void Chooser::collect() {
     });
     general_ = general_ || acc.combine == loop::Combine::general;
   }
-  if (added_products_ > 0) collect_pairs();
+  if (added_products_ > 0) collect_taken();
   scalar_ = scalars_.empty() ? Scalar::f32 : *scalars_.begin();
   if (!definition_.accumulators.empty()) scalar_ = definition_.accumulators[0].type.scalar;
-}
-
-/// What products of words take of each operand; the first of equal reads counts it.
-void Chooser::collect_pairs() {
-  added_products_ /= static_cast<int64_t>(definition_.accumulators.size());
-  std::vector<std::vector<Expr>> taken(accesses_.size());
-  const auto take = [&](const Expr& factor, const Expr& read) {
-    const Expr flat = loop::flat_index(kernel_.find(read->name)->shape, read->args);
-    const auto same = std::find_if(accesses_.begin(), accesses_.end(), [&](const Access& a) {
-      return a.in_reduction && a.buffer == read->name && loop::equal(a.flat, flat);
-    });
-    std::vector<Expr>& values = taken[static_cast<size_t>(same - accesses_.begin())];
-    const auto equals = [&](const Expr& value) { return loop::equal(value, factor); };
-    if (std::any_of(values.begin(), values.end(), equals)) return;
-    values.push_back(factor);
-    same->pairs += factor->kind != ExprKind::access;
-    same->values = static_cast<int64_t>(values.size());
-  };
-  for (const loop::Accumulator& acc : definition_.accumulators) {
-    loop::visit(acc.value, [&](const Expr& n) {
-      if (n->kind != ExprKind::binary || n->op != loop::Op::dot2) return;
-      for (const Expr& factor : n->args) {
-        loop::visit(factor, [&](const Expr& read) {
-          if (read->kind == ExprKind::access) take(factor, read);
-        });
-      }
-    });
-  }
 }
 
 void Chooser::collect_types(const Expr& e) {
@@ -267,7 +241,9 @@ void Chooser::choose_vector_axis() {
     bool fits = true;
     for (const Access& access : accesses_) {
       std::optional<int64_t> c = coefficient(access.flat, axis.name);
-      if (access.packable && access.constant && c && *c != 0) {
+      // Scalars need no constants packed: these lie in the order of reading.
+      const bool ordered = access.packable || (!vectors && access.in_reduction);
+      if (ordered && access.constant && c && *c != 0) {
         score += 8;
         ++constants;
       } else if (c && *c == 1) {
@@ -466,7 +442,7 @@ void Chooser::choose_order() {
       schedule_.order.push_back(axis.name);
     }
   }
-  const bool panels_outside = contraction && !are_constants_near();
+  const bool panels_outside = contraction && !are_constants_near() && schedule_.unpacked.empty();
   if (panels_outside) schedule_.order.push_back(schedule_.vector_axis);
   for (const Axis& axis : definition_.axes) {
     const auto has = [&](const std::vector<std::string>& names) {

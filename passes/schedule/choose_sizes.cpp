@@ -84,8 +84,9 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     }
     int64_t rows = with_tile ? (tile - 1) * window_step_ + window_taps_ : window_taps_;
     const int64_t words = rows * (with_vector ? vectors : 1) * jam;
-    loads += words;
-    pairs += words * a.pairs;
+    const bool unpacked = &a == unpacked_;
+    loads += words * (unpacked ? a.values() : 1);
+    pairs += unpacked ? 0 : words * a.pairs();
     // A scalar that one row alone uses needs a register for an instruction only.
     // What one element alone of the jammed axes reads goes straight into its sum.
     const bool alone = schedule_.jam > 1 && jam == schedule_.jam && tile == 1;
@@ -95,7 +96,9 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     // registers.
     const bool one_row = schedule_.tile_axis.empty() || extent(schedule_.tile_axis) == 1;
     if (one_row && (math_calls_ > 0 || limits_.rows == 1)) kept = false;
-    const int64_t values = kept || !with_vector ? a.values : 1;
+    // Pairs that come from an array are needed one after another.
+    const bool at_a_time = unpacked || (unpacked_ != nullptr && a.pairs() < a.values());
+    const int64_t values = at_a_time ? 1 : kept || !with_vector ? a.values() : 1;
     held += values * (kept ? vectors * jam * window_taps_ : target_.loads_apart() ? 2 : 1);
     if (with_vector && with_tile && window_taps_ == 1 && overlaps_windows()) held += tile * vectors;
   }

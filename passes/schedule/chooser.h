@@ -47,15 +47,16 @@ class Chooser {
     bool in_reduction = false;
     bool packable = false;
     bool constant = false;
-    // Of a word of small integers: the pairs of bytes that are taken out of it, and those with the
-    // word itself, if products take it.
-    int64_t pairs = 0, values = 1;
+    // Of a word of small integers, what products take: the word, or pairs of bytes out of it.
+    std::vector<loop::Expr> taken = {};
+    int64_t values() const { return taken.empty() ? 1 : static_cast<int64_t>(taken.size()); }
+    int64_t pairs() const;
   };
 
   // Facts
   void collect();
   void collect_types(const loop::Expr& e);
-  void collect_pairs();
+  void collect_taken();
   bool packable(const Access& access) const;
   bool repeats(const Access& access) const;
   static bool reads_again(const Access& a, const Access& b);
@@ -123,6 +124,8 @@ class Chooser {
   bool may_share_window(const loop::Axis& taps) const;
   int64_t sums() const;
   void choose_window();
+  const Access* unpackable() const;
+  void choose_unpacking();
   void choose_lane_sizes();
   double math_calls() const;
   double lane_cycles(int64_t tile, int64_t columns, int64_t chains) const;
@@ -149,6 +152,7 @@ class Chooser {
   int64_t added_products_ = 0;  // in a step of the sum
   VectorMode mode_ = VectorMode::direct;
   NestSchedule schedule_;
+  const Access* unpacked_ = nullptr;  // the operand whose words a tile takes apart beforehand
   // Of the window along the tile whose taps are unrolled innermost: their number, and how many of
   // them neighbours are apart.
   int64_t window_taps_ = 1, window_step_ = 1;

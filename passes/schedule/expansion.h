@@ -14,6 +14,9 @@
 
 namespace backcast {
 
+/// What at() binds to the row of the tile, where words are taken apart beforehand.
+inline constexpr const char* kTileRow = "#row";
+
 class Expansion {
  public:
   Expansion(const loop::Definition& definition, const loop::Kernel& kernel,
@@ -130,6 +133,13 @@ class Expansion {
   void combine_lanes(std::vector<loop::Stmt>& body);
   void combine_chains(std::vector<loop::Stmt>& body) const;
 
+  // Words that are taken apart beforehand
+  loop::Expr with_unpacked(const loop::Expr& value) const;
+  bool is_unpacked(const std::string& buffer) const;
+  loop::Expr unpacked_load(const std::string& buffer, const Bindings& place) const;
+  loop::Expr unpacked_index(const Bindings& place, size_t value) const;
+  void unpack(const Bindings& bindings, std::vector<loop::Stmt>& body);
+
   // The epilogue
   struct Part {
     int32_t first = 0, lanes = 1;
@@ -163,6 +173,7 @@ class Expansion {
   int64_t chain_ = 0;             // that takes the step in hand of an unrolled reduction
   int64_t copy_ = 0;              // the step in hand of the unrolled loop's iteration
   std::vector<std::string> registers_, tails_;
+  std::string unpacked_;                         // the array of pairs
   std::string marks_;                            // the array of words of the mask
   std::string totals_name_;                      // of the buffer that running totals wait in
   std::vector<std::vector<loop::Expr>> totals_;  // per accumulator: cells, or rows of cells

@@ -75,6 +75,7 @@ std::string NestSchedule::to_string() const {
   if (interleaved) add("interleave");
   if (rolled_epilogue) add("rolled epilogue");
   for (const Fetch& fetch : fetches) add("fetch " + fetch.buffer);
+  if (!unpacked.empty()) add("unpack");
   if (addend) add("begin with an addend");
   for (const auto& [name, packing] : packed) {
     add(fmt::format("{} {}", packing.at_run_time ? "repack" : "pack", name));
@@ -88,7 +89,7 @@ Expansion::Expansion(const Definition& definition, const Kernel& kernel,
   for (const Axis& axis : definition.axes) axes_[axis.name] = &axis;
   for (const Accumulator& acc : definition.accumulators) {
     guards_.emplace_back();
-    values_.push_back(without_guard(acc, guards_.back()));
+    values_.push_back(with_unpacked(without_guard(acc, guards_.back())));
   }
   share_guards();
   for (const loop::DefinitionOutput& output : definition.outputs) {
@@ -184,13 +185,16 @@ Stmt Expansion::tile_loops(size_t depth, const Bindings& bindings) {
     tile_segment_ = &segment;
     if (loop::is_constant(segment.count, 1)) {
       tile_base_ = segment.begin;
+      unpack(bindings, parts);
       parts.push_back(axis_loops(depth + 1, bindings));
       continue;
     }
     std::string variable = fresh(schedule_.tile_axis);
     tile_base_ = segment.begin + loop::var(variable) * Expr(segment.size);
-    Stmt body = axis_loops(depth + 1, bindings);
-    parts.push_back(loop::for_loop(variable, Expr(0), segment.count, body));
+    std::vector<Stmt> body;
+    unpack(bindings, body);
+    body.push_back(axis_loops(depth + 1, bindings));
+    parts.push_back(loop::for_loop(variable, Expr(0), segment.count, loop::block(body)));
   }
   return loop::block(parts);
 }
@@ -205,6 +209,7 @@ Expr Expansion::slot(const Cell& cell) const {
 Expansion::Bindings Expansion::at(const Bindings& bindings, int64_t m) const {
   Bindings result = bindings;
   if (tile_segment_) result[schedule_.tile_axis] = tile_base_ + Expr(m / schedule_.jam);
+  if (!schedule_.unpacked.empty()) result[kTileRow] = Expr(m);
   if (schedule_.jam_axis.empty()) return result;
   const int64_t jammed = m % schedule_.jam, inner = *static_extent(*axes_.at(schedule_.jam_axis));
   result[schedule_.jam_axis] = Expr(jammed % inner);
@@ -219,9 +224,11 @@ Vectorizer Expansion::vectorizer(int64_t n) const {
   v.lanes = lanes();
   v.base = segment_ ? vector_base_ + Expr(n * lanes()) : Expr(0);
   v.packed_load = [this, n](const std::string& buffer, loop::Type type, const Bindings& b) {
-    return packed_load(buffer, type, b, n);
+    return is_unpacked(buffer) ? unpacked_load(buffer, b) : packed_load(buffer, type, b, n);
   };
-  v.is_packed = [this](const std::string& buffer) { return schedule_.packed.count(buffer) > 0; };
+  v.is_packed = [this](const std::string& buffer) {
+    return schedule_.packed.count(buffer) > 0 || is_unpacked(buffer);
+  };
   v.accumulator = [](const std::string&) { return Expr(); };
   return v;
 }

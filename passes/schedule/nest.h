@@ -141,6 +141,9 @@ struct NestSchedule {
   bool has_border() const { return !taken.axes.empty() && !jam_axis.empty(); }
   std::string fetched;  // a packed constant whose next panel is fetched ahead; may be empty
   std::vector<Fetch> fetches;
+  // What products take out of the words of a tile's operand: for each row and step of the sum in an
+  // array that all blocks of the vector axis, whose loop is inside of the tile's, read.
+  std::vector<loop::Expr> unpacked;
   // What is contiguous along the tile axis, not along the vector axis, is turned in registers.
   std::string transposed_axis;  // the tile axis or empty
   // Results of the jammed axis lie between each other: registers along the vector axis, one for

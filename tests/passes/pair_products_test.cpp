@@ -160,6 +160,43 @@ TEST(SharedWords, OfSumsThatLeaveRoom) {
   }
 }
 
+/// Words are taken apart once for all columns where there are rows and columns enough.
+TEST(UnpackedWords, OfTheEvaluator) {
+  std::mt19937 random(5);
+  int seen = 0;
+  for (const int rows : {1, 2, 3, 5, 7, 12}) {
+    for (const int steps : {32, 36, 64, 100}) {
+      for (const int columns : {2, 6, 16, 18}) {
+        for (const char* type : {"u8", "i8"}) {
+          std::vector<int> weights;
+          for (int i = 0; i < steps * columns; ++i) {
+            weights.push_back(static_cast<int>(random() % 255) - 127);
+          }
+          const Module module = parse_module(fmt::format(
+              "func @main(%x: {0}[{1},{2}]) -> i32[{1},{3}] {{\n"
+              "  %d = add %x, %x\n  %words = cast %d {{to=i32}}\n"
+              "  %small = constant {{value=i8[{2},{3}] [{4}]}}\n  %w = cast %small {{to=i32}}\n"
+              "  %y = dot_general %words, %w {{lhs_contract=[1], rhs_contract=[0]}}\n"
+              "  return %y\n}}\n",
+              type, rows, steps, columns, fmt::join(weights, ",")));
+          std::vector<double> values;
+          for (int i = 0; i < rows * steps; ++i)
+            values.push_back(static_cast<double>(random() % 100));
+          const Literal input = Literal::from_doubles(
+              type[0] == 'u' ? ElementType::u8 : ElementType::i8, {rows, steps}, values);
+          const loop::Program program = run_pipeline(module, *find_target("cortex-m4"), {}).program;
+          seen += loop::print(program).find("unpacked") != std::string::npos;
+          const Value expected =
+              evaluate(module, module.function("main"), std::vector<Value>{input});
+          EXPECT_EQ(loop::interpret(program, "run", {input}).at(0), expected.tensor)
+              << type << " " << rows << " " << steps << " " << columns;
+        }
+      }
+    }
+  }
+  EXPECT_GT(seen, 40);
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, PairProducts,
                          testing::Values("cortex-m4", "cortex-m55", "x86-64-v3", "cascadelake",
                                          "aarch64-i8mm", "cortex-a76"),
