@@ -1,7 +1,8 @@
 // Graph passes that run only when somebody asks for them, with arguments in their name:
 //   differentiate(function=main,wrt=x+y,target_index=1,seeded=true,keep_result=false,strict=true)
 //   vjp(function=main,wrt=x)   jvp(…)   hvp(…)
-//   drop_constant_channels(range=1e6,vector_bits=0,word=1): for inputs of at most that absolute value
+//   drop_constant_channels(range=1e6,vector_bits=0,word=1): for inputs of at most that absolute
+//     value, or (off) any
 #pragma once
 
 #include <optional>

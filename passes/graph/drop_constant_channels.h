@@ -5,10 +5,10 @@
 //   Requires: simplified, inlined calls; functions that are entries, in a module without state
 //   (what is trained is no constant).
 //   Ensures: for inputs within `inputs`, the same results to rounding; without a promise the same
-//   bits, since sums of floats stay as they are; parameters and results keep
-//   their types. A channel goes only where all that read it can do without: sums, products by
-//   element, poolings and depthwise convolutions carry it along, contractions with constants end
-//   it. At a zero-padded border a constant that is not zero is none, so it stays.
+//   bits, since sums of floats stay as they are. Parameters and results keep their types. A channel
+//   goes only where all that read it can do without: sums, products by element, poolings and
+//   depthwise convolutions carry it along, contractions with constants end it. At a zero-padded
+//   border a constant that is not zero is none, so it stays.
 #pragma once
 
 #include "ir/graph/module.h"
