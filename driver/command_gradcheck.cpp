@@ -53,10 +53,7 @@ Literal converted(const Literal& value, const TensorType& type, const std::strin
     throw CompileError(fmt::format("{} is {} where the model takes {}", what,
                                    to_string(value.type()), to_string(type)));
   }
-  if (value.element() == type.element) return value;
-  std::vector<double> values;
-  for (int64_t i = 0; i < value.element_count(); ++i) values.push_back(value.as_double(i));
-  return Literal::from_doubles(type.element, value.shape(), values);
+  return value.element() == type.element ? value : value.converted_to(type.element);
 }
 
 Literal random_value(const TensorType& type, const std::optional<InputRange>& range,

@@ -62,11 +62,7 @@ Literal updated(const CheckpointVariable& variable, const std::string& name, con
   const std::span<const std::byte> bytes =
       std::as_bytes(std::span(variable.bytes.data(), variable.bytes.size()));
   Literal part(variable.element, shape, std::vector<std::byte>(bytes.begin(), bytes.end()));
-  if (part.element() != whole.element()) {
-    std::vector<double> values;
-    for (int64_t i = 0; i < part.element_count(); ++i) values.push_back(part.as_double(i));
-    part = Literal::from_doubles(whole.element(), shape, values);
-  }
+  if (part.element() != whole.element()) part = part.converted_to(whole.element());
   if (variable.axis < 0) return part;
   std::vector<std::byte> result(whole.bytes().begin(), whole.bytes().end());
   const size_t axis = static_cast<size_t>(variable.axis);

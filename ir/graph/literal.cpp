@@ -208,6 +208,18 @@ std::vector<int64_t> Literal::as_ints() const {
   return values;
 }
 
+std::vector<double> Literal::as_doubles() const {
+  std::vector<double> values;
+  const int64_t count = element_count();
+  values.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) values.push_back(as_double(i));
+  return values;
+}
+
+Literal Literal::converted_to(ElementType element) const {
+  return from_doubles(element, shape_, as_doubles());
+}
+
 bool Literal::is_splat(double value) const {
   const int64_t count = element_count();
   for (int64_t i = 0; i < count; ++i) {

@@ -44,6 +44,9 @@ class Literal {
   double as_double(int64_t i) const;
   int64_t as_int(int64_t i) const;
   std::vector<int64_t> as_ints() const;
+  std::vector<double> as_doubles() const;
+  /// The same values in another type, by way of doubles (as `from_doubles` stores them).
+  Literal converted_to(ElementType element) const;
   bool is_splat(double value) const;  // every element equals value
 
   /// FNV-1a-style 64-bit hash of type and bytes, computed once, lazily.

@@ -25,6 +25,16 @@ BufferId add_buffer(Program& program, const std::string& wish, Buffer buffer) {
   return static_cast<BufferId>(program.buffers.size()) - 1;
 }
 
+BufferId add_constant(Program& program, const std::string& wish, Literal value, Loc loc) {
+  Buffer constant;
+  constant.kind = BufferClass::constant;
+  constant.element = value.element();
+  constant.shape = value.type().shape;
+  constant.value = std::move(value);
+  constant.loc = std::move(loc);
+  return add_buffer(program, wish, std::move(constant));
+}
+
 std::string add_kernel(Program& program, const std::string& wish, Kernel kernel) {
   kernel.name =
       fresh(wish, [&](const std::string& name) { return program.kernels.contains(name); });

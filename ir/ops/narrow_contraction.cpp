@@ -10,13 +10,6 @@
 namespace backcast::narrowing {
 namespace {
 
-/// f64 copies, so that what is left out is summed with double's precision.
-Literal as_f64(const Literal& literal) {
-  std::vector<double> values;
-  for (int64_t i = 0; i < literal.element_count(); ++i) values.push_back(literal.as_double(i));
-  return Literal::from_doubles(ElementType::f64, literal.shape(), values);
-}
-
 /// The operator on the constants and on an operand that is zero but for the indices left out.
 /// Nothing when these are zero, too.
 std::optional<Literal> contribution(const NarrowContext& c, const Attrs& attrs, size_t side,
@@ -42,7 +35,7 @@ std::optional<Literal> contribution(const NarrowContext& c, const Attrs& attrs, 
   if (!any) return std::nullopt;
   std::vector<Value> operands(2);
   operands[side] = Literal::from_doubles(ElementType::f64, shape, values);
-  operands[1 - side] = as_f64(weights);
+  operands[1 - side] = weights.converted_to(ElementType::f64);  // sums with double's precision
   std::vector<Type> types;
   for (const Value& operand : operands) types.push_back(operand.tensor.type());
   Node node{c.node.op, {}, attrs, c.node.op->infer({c.module, types, attrs}), c.node.loc};

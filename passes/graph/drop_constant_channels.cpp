@@ -360,9 +360,8 @@ class Dropping {
       shape.push_back(shift.shape()[d]);
       attrs.dims.push_back(static_cast<int64_t>(d));
     }
-    std::vector<double> values;
-    for (int64_t i = 0; i < shift.element_count(); ++i) values.push_back(shift.as_double(i));
-    const ValueId small = b_.constant(Literal::from_doubles(type.element, shape, values));
+    const ValueId small =
+        b_.constant(Literal::from_doubles(type.element, shape, shift.as_doubles()));
     return b_.emit(ops::add, {value, b_.emit(ops::broadcast, {small}, attrs)});
   }
 

@@ -12,9 +12,7 @@ namespace {
 
 Literal promoted(const Literal& literal) {
   if (!is_float(literal.element()) || literal.element() == ElementType::f64) return literal;
-  std::vector<double> values(static_cast<size_t>(literal.element_count()));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = literal.as_double(static_cast<int64_t>(i));
-  return Literal::from_doubles(ElementType::f64, literal.shape(), values);
+  return literal.converted_to(ElementType::f64);
 }
 
 // Types nest as deeply as the tuples of a model do, which is shallow.

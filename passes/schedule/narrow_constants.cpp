@@ -34,12 +34,6 @@ std::optional<Scalar> narrowest(const Buffer& constant) {
   return std::nullopt;
 }
 
-Literal narrowed_values(const Literal& value, ElementType element) {
-  std::vector<double> values;
-  for (int64_t i = 0; i < value.element_count(); ++i) values.push_back(value.as_double(i));
-  return Literal::from_doubles(element, value.shape(), values);
-}
-
 class Narrowing {
  public:
   explicit Narrowing(const Program& program) : result_(program) {
@@ -97,12 +91,9 @@ class Narrowing {
   BufferId narrow_form(BufferId id, ElementType element) {
     const auto [known, fresh] = narrow_.try_emplace(id, -1);
     if (fresh) {
-      Buffer narrow = result_.buffer(id);
-      narrow.value = narrowed_values(narrow.value, element);
-      narrow.element = element;
-      narrow.alignment = 0;
-      const std::string wish = narrow.name + "_narrow";
-      known->second = loop::add_buffer(result_, wish, std::move(narrow));
+      const Buffer& wide = result_.buffer(id);
+      known->second = loop::add_constant(result_, wide.name + "_narrow",
+                                         wide.value.converted_to(element), wide.loc);
     }
     return known->second;
   }

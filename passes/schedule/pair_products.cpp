@@ -355,13 +355,8 @@ class Pairing {
 
   /// A constant of words instead of another.
   BufferId add_words(BufferId id, const char* ending, Literal value) {
-    Buffer words = result_.buffer(id);
-    words.element = ElementType::i32;
-    words.shape = value.type().shape;
-    words.value = std::move(value);
-    words.alignment = 0;
-    const std::string wish = words.name + ending;
-    return loop::add_buffer(result_, wish, std::move(words));
+    const Buffer& from = result_.buffer(id);
+    return loop::add_constant(result_, from.name + ending, std::move(value), from.loc);
   }
 
   const TargetInfo& target_;

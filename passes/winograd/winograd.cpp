@@ -23,7 +23,6 @@ namespace backcast {
 namespace {
 
 using loop::Buffer;
-using loop::BufferClass;
 using loop::BufferId;
 using loop::Expr;
 using loop::Kernel;
@@ -175,7 +174,8 @@ class Winograd {
     Kernel made = winograd_kernel(conv, kernel, form, use_fma());
     Places places = places_of(kernel, step);
     places[kFilter] = conv.constant_weights
-                          ? add_constant(name + "_filter", conv, weights, form, step.loc)
+                          ? loop::add_constant(result_, name + "_filter",
+                                               transformed_weights(conv, weights, form.m), step.loc)
                           : add_scratch(name + "_filter", made, kFilter, step.loc);
     places[kSpectrum] = add_scratch(name + "_spectrum", made, kSpectrum, step.loc);
     places[kProducts] = add_scratch(name + "_products", made, kProducts, step.loc);
@@ -243,17 +243,6 @@ class Winograd {
     buffer.element = loop::element_of(like.element);
     buffer.shape = like.shape;
     buffer.alignment = target_.vector_bits / 8;
-    buffer.loc = loc;
-    return loop::add_buffer(result_, wish, std::move(buffer));
-  }
-
-  BufferId add_constant(const std::string& wish, const WinogradConv& conv,
-                        const WinogradWeights& weights, const WinogradForm& form, const Loc& loc) {
-    Buffer buffer;
-    buffer.kind = BufferClass::constant;
-    buffer.value = transformed_weights(conv, weights, form.m);
-    buffer.element = buffer.value.element();
-    buffer.shape = buffer.value.type().shape;
     buffer.loc = loc;
     return loop::add_buffer(result_, wish, std::move(buffer));
   }
