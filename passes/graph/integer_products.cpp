@@ -217,9 +217,7 @@ class IntegerProducts {
   }
 
   ValueId padded_weights(const Literal& all, const PadAttrs& attrs) {
-    std::vector<double> values;
-    for (int64_t i = 0; i < all.element_count(); ++i) values.push_back(all.as_double(i));
-    const ValueId small = b_.constant(Literal::from_doubles(ElementType::i8, all.shape(), values));
+    const ValueId small = b_.constant(all.converted_to(ElementType::i8));
     return in_i32(padded(small, b_.scalar(ElementType::i8, 0), attrs));
   }
 
@@ -256,15 +254,18 @@ class IntegerProducts {
     return b_.emit(*node.op, operands, node.attrs);
   }
 
-  /// `id` by way of the narrowest type that holds it, for all later readers.
+  /// `id` by way of the narrowest type that holds it, for all later readers. What is made of
+  /// constants is computed here: as wide integers it would outgrow what simplification folds.
   ValueId narrow(ValueId id) {
-    const ValueId whole = rewriter_.copy_all(id);
     const Node& node = from_.node(id);
-    if (node.type.tensor().element != ElementType::i32 || is_narrow(node)) return whole;
-    const std::optional<ElementType> type = factor_type(ranges_[id], target_);
-    if (!type) return whole;
+    const bool is_wide = node.type.tensor().element == ElementType::i32 && !is_narrow(node);
+    const std::optional<ElementType> type =
+        is_wide ? factor_type(ranges_[id], target_) : std::nullopt;
+    if (!type) return rewriter_.copy_all(id);
     b_.set_loc(node.loc);
-    const ValueId stored = b_.emit(ops::cast, {whole}, CastAttrs{*type});
+    const ValueId stored = is_made_of_constants(id)
+                               ? b_.constant(constant_value(id).tensor.converted_to(*type))
+                               : b_.emit(ops::cast, {rewriter_.copy_all(id)}, CastAttrs{*type});
     const ValueId wide = b_.emit(ops::cast, {stored}, CastAttrs{ElementType::i32});
     rewriter_.map(id, wide);
     return wide;
@@ -284,6 +285,30 @@ class IntegerProducts {
   Builder& b_;
 };
 
+/// Scales of integers behind their reversal, as kernels of transposed convolutions are written.
+Function reverse_first(const Module& module, const Function& from) {
+  Rewriter rewriter(module, from);
+  Builder& b = rewriter.builder();
+  for (int64_t i = 0; i < from.size(); ++i) {
+    const Node& node = from.node(ValueId(i));
+    if (node.op != &ops::reverse) continue;
+    const Node& product = from.node(node.operands[0]);
+    if (product.op != &ops::mul) continue;
+    const Node &whole = from.node(product.operands[0]), &scale = from.node(product.operands[1]);
+    if (whole.op != &ops::cast || scale.op != &ops::broadcast) continue;
+    const Ints& spread = scale.attrs.as<BroadcastAttrs>().dims;
+    const Ints& axes = node.attrs.as<ReverseAttrs>().axes;
+    const auto varies = [&](int64_t axis) { return std::ranges::count(spread, axis) > 0; };
+    if (std::ranges::any_of(axes, varies)) continue;
+    b.set_loc(node.loc);
+    const ValueId integer =
+        b.emit(ops::reverse, {rewriter.copy_all(whole.operands[0])}, node.attrs);
+    rewriter.map(ValueId(i), b.emit(ops::mul, {b.emit(ops::cast, {integer}, whole.attrs),
+                                               rewriter.copy_all(product.operands[1])}));
+  }
+  return rewriter.finish();
+}
+
 bool has_integers(const Function& function) {
   return std::any_of(function.nodes.begin(), function.nodes.end(), [](const Node& node) {
     return node.type.is_tensor() && byte_size(node.type.tensor().element) <= 2 &&
@@ -296,7 +321,9 @@ bool has_integers(const Function& function) {
 Module integer_products(const Module& module, const TargetInfo& target) {
   Module result = module;
   for (auto& [name, function] : result.functions) {
-    if (has_integers(function)) function = IntegerProducts(module, function, target).run();
+    if (!has_integers(function)) continue;
+    const Function from = reverse_first(module, function);
+    function = IntegerProducts(module, from, target).run();
   }
   return result;
 }
