@@ -124,6 +124,18 @@ Result single_concat(Builder&, const Node& node) {
 
 Result same_cast(Builder& b, const Node& node) { return same_shape_is_operand(b, node); }
 
+/// One value is converted in place of many equal ones, such as the zero points of channels.
+Result cast_of_splat(Builder& b, const Node& node) {
+  const Literal* constant = constant_of(b, node.operands[0]);
+  if (!constant || constant->element_count() < 2) return std::nullopt;
+  if (!constant->is_splat(constant->as_double(0))) return std::nullopt;
+  const auto size = static_cast<size_t>(byte_size(constant->element()));
+  const std::span<const std::byte> first = constant->bytes().first(size);
+  const Literal one(constant->element(), {}, std::vector<std::byte>(first.begin(), first.end()));
+  return b.emit(ops::broadcast, {b.emit(ops::cast, {b.constant(one)}, node.attrs)},
+                BroadcastAttrs{node.type.tensor().shape, {}});
+}
+
 /// What is converted by way of an integer type that holds it is converted at once.
 Result cast_of_wider(Builder& b, const Node& node) {
   const Node& inner = operand(b, node, 0);
@@ -152,14 +164,35 @@ Result cast_of_whole(Builder& b, const Node& node) {
   return b.emit(ops::cast, {inner.operands[0]}, CastAttrs{node.type.tensor().element});
 }
 
-/// Less is moved.
-Result transpose_of_wider(Builder& b, const Node& node) {
+/// A node that moves elements of its first operand, of another operand.
+ValueId moved(Builder& b, const Node& node, ValueId x) {
+  std::vector<ValueId> operands = node.operands;
+  operands[0] = x;
+  return b.emit(*node.op, operands, node.attrs);
+}
+
+/// What is converted to a wider type is moved before that: less is moved.
+Result move_narrow(Builder& b, const Node& node) {
   const Node inner = operand(b, node, 0);
   if (inner.op != &ops::cast) return std::nullopt;
   const ElementType from = b.tensor_type(inner.operands[0]).element;
   if (byte_size(from) >= byte_size(inner.type.tensor().element)) return std::nullopt;
-  const ValueId moved = b.emit(ops::transpose, {inner.operands[0]}, node.attrs);
-  return b.emit(ops::cast, {moved}, inner.attrs);
+  return b.emit(ops::cast, {moved(b, node, inner.operands[0])}, inner.attrs);
+}
+
+/// Integers are scaled after they were moved: what is quantised behind that sees them.
+Result move_integers(Builder& b, const Node& node) {
+  const Node inner = operand(b, node, 0);
+  if (inner.op != &ops::mul) return std::nullopt;
+  const Node whole = operand(b, inner, 0);
+  const std::optional<double> scale = splat_of(b, inner.operands[1]);
+  if (!scale || whole.op != &ops::cast || !is_integer(b.tensor_type(whole.operands[0]).element)) {
+    return std::nullopt;
+  }
+  const ValueId real = b.emit(ops::cast, {moved(b, node, whole.operands[0])}, whole.attrs);
+  const TensorType& type = node.type.tensor();
+  const ValueId by = b.scalar(type.element, *scale);
+  return b.emit(ops::mul, {real, b.emit(ops::broadcast, {by}, BroadcastAttrs{type.shape, {}})});
 }
 
 /// Has every window an element that is no padding?
@@ -317,10 +350,18 @@ const AlgebraicRule kRules[] = {
     {"pad by nothing", &ops::pad, empty_pad},
     {"concat of one", &ops::concat, single_concat},
     {"cast to the same type", &ops::cast, same_cast},
+    {"cast(c) of equal elements = wide(cast(c))", &ops::cast, cast_of_splat},
     {"cast(cast(x)) by way of more values", &ops::cast, cast_of_wider},
     {"cast(clamp(x)) to no more values", &ops::cast, cast_of_clamp},
     {"cast(cast(x)) by way of floats", &ops::cast, cast_of_whole},
-    {"transpose(wider(x)) = wider(transpose(x))", &ops::transpose, transpose_of_wider},
+    {"reshape(wider(x)) = wider(reshape(x))", &ops::reshape, move_narrow},
+    {"transpose(wider(x)) = wider(transpose(x))", &ops::transpose, move_narrow},
+    {"slice(wider(x)) = wider(slice(x))", &ops::slice, move_narrow},
+    {"gather(wider(x)) = wider(gather(x))", &ops::gather, move_narrow},
+    {"reshape(c * wide(x)) = c * wide(reshape(x))", &ops::reshape, move_integers},
+    {"transpose(c * wide(x)) = c * wide(transpose(x))", &ops::transpose, move_integers},
+    {"slice(c * wide(x)) = c * wide(slice(x))", &ops::slice, move_integers},
+    {"gather(c * wide(x)) = c * wide(gather(x))", &ops::gather, move_integers},
     {"max(c * wide(x)) = c * wide(max(x))", &ops::reduce_window, maximum_of_integers},
     {"-(-x) = x", &ops::neg, double_negation},
     {"not(not(x)) = x", &ops::bit_not, double_negation},

@@ -89,6 +89,30 @@ class Requantisation {
   /// A bound of every element's absolute value; infinite where it may be anything.
   double size_of(ValueId id) const { return ranges_[id].reach(); }
 
+  /// The integers that are scaled by what they are divided by: rounded, the quotients are these.
+  std::optional<ValueId> rescaled(ValueId id) const {
+    const Node& node = from_.node(id);
+    if (node.op != &ops::div || operand(node, 0).op != &ops::mul) return std::nullopt;
+    const Node &product = operand(node, 0), &whole = from_.node(product.operands[0]);
+    const std::optional<double> scale = splat_of(from_, product.operands[1]);
+    if (!scale || scale != splat_of(from_, node.operands[1]) || whole.op != &ops::cast ||
+        !is_integer(from_.type(whole.operands[0]).tensor().element)) {
+      return std::nullopt;
+    }
+    // Two roundings move a quotient by less than half.
+    const bool is_normal = *scale >= 0x1p-100 && *scale <= 0x1p100;
+    if (!is_normal || !(size_of(whole.operands[0]) <= kLargest)) return std::nullopt;
+    return whole.operands[0];
+  }
+
+  /// Integers that are known, and `shift`, clipped if need be.
+  ValueId clipped_integers(ValueId id, const Rounded& rounded, double shift) {
+    const ValueRange range = ranges_[id];
+    const ValueId integer = shifted(in_i32(rewriter_.copy_all(id)), shift);
+    if (range.low >= rounded.low && range.high <= rounded.high) return integer;
+    return clipped(integer, rounded.low + shift, rounded.high + shift);
+  }
+
   ValueId clipped(ValueId x, double low, double high) {
     const ElementType element = b_.tensor_type(x).element;
     return b_.emit(ops::clamp, {x, b_.scalar(element, low), b_.scalar(element, high)});
@@ -105,6 +129,10 @@ class Requantisation {
   /// The nearest integers and `shift`, clipped.
   ValueId nearest_of(const Rounded& rounded, const Node& node, double shift) {
     ValueId from = rounded.value;
+    if (const std::optional<ValueId> known = rescaled(from)) {
+      b_.set_loc(node.loc);
+      return clipped_integers(*known, rounded, shift);
+    }
     // Divisions come first: a rectifier before them joins the clipping.
     std::optional<ValueId> value = undivided(from);
     if (!value) {
@@ -148,7 +176,10 @@ class Requantisation {
     rewriter_.map(id, b_.emit(ops::cast, {shifted(integer, rounded.zero)}, as_before));
   }
 
-  ValueId in_i32(ValueId x) { return b_.emit(ops::cast, {x}, CastAttrs{ElementType::i32}); }
+  ValueId in_i32(ValueId x) {
+    if (b_.tensor_type(x).element == ElementType::i32) return x;
+    return b_.emit(ops::cast, {x}, CastAttrs{ElementType::i32});
+  }
 
   /// Does a product read the value less its zero point, as integer_products has it stored?
   bool is_factor(ValueId id, double zero) const {
@@ -185,6 +216,13 @@ class Requantisation {
 
   ValueId shifted(ValueId integer, double zero) {
     if (zero == 0) return integer;
+    const Node& sum = b_.node(integer);
+    if (const std::optional<double> before =
+            sum.op == &ops::add ? splat_of(b_, sum.operands[1]) : std::nullopt) {
+      zero += *before;
+      integer = sum.operands[0];
+      if (zero == 0) return integer;
+    }
     const ValueId offset = b_.scalar(ElementType::i32, zero);
     const BroadcastAttrs wide{b_.tensor_type(integer).shape, {}};
     return b_.emit(ops::add, {integer, b_.emit(ops::broadcast, {offset}, wide)});

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "ir/graph/text.h"
+#include "passes/graph/simplify.h"
 #include "passes/pipeline.h"
 #include "tests/passes/random_convolution.h"
 
@@ -29,6 +30,7 @@ class QuantisedNetwork {
     std::string value = dequantised("%x", shape_, 0.25, zero_point());
     const Sizes first = convolved(value, one_of({2, 4, 5, 8, 12}), one_of({1, 3}), false);
     quantised(value, first);
+    if (one_of({0, 0, 1})) quantised_again(value, first);
     const std::string kept = value = dequantised(value, first, 0.5, zero_);
     const bool depthwise = one_of({0, 0, 1});
     const Sizes second = convolved(value, depthwise ? first[1] : one_of({first[1], 3, 8}),
@@ -115,8 +117,20 @@ class QuantisedNetwork {
       return add("broadcast {} {{shape=[{}], dims=[{}]}}", f32(shape), small, fmt::join(shape, ","),
                  axis);
     };
+    std::string whole = bytes;
+    if (one_of({0, 1})) {
+      std::vector<int64_t> zeros;
+      for (int64_t f = 0; f < features; ++f) zeros.push_back(one_of({0, 0, 3, -1}));
+      const Sizes one{features};
+      const std::string small = add("constant {{value={} [{}]}}", tensor("i32", one),
+                                    tensor("i32", one), fmt::join(zeros, ","));
+      const std::string wide =
+          add("broadcast {} {{shape=[{}], dims=[0]}}", tensor("i32", w), small, fmt::join(w, ","));
+      whole = add("sub {}, {}", tensor("i32", w),
+                  add("cast {} {{to=i32}}", tensor("i32", w), bytes), wide);
+    }
     const std::string kernel =
-        add("mul {}, {}", f32(w), add("cast {}", f32(w), bytes), spread(scales, w, 0));
+        add("mul {}, {}", f32(w), add("cast {}", f32(w), whole), spread(scales, w, 0));
     value = add(
         "conv {}, {} {{input_spatial=[2,3], kernel_spatial=[2,3], output_spatial=[2,3], "
         "strides=[{}], pad_low=[{}], pad_high=[{}], input_dilation=[1,1], kernel_dilation=[1,1], "
@@ -134,6 +148,19 @@ class QuantisedNetwork {
     value = add("round_even {}", f32(shape), value);
     value = add("add {}, {}", f32(shape), value, wide("f32", zero_, shape));
     value = add("cast {} {{to={}}}", tensor(type_, shape), value, type_);
+  }
+
+  /// By the scale of before, in another shape.
+  void quantised_again(std::string& value, const Sizes& shape) {
+    const Sizes flat{shape[0], count(shape) / shape[0]};
+    value = dequantised(value, shape, 0.5, zero_);
+    value = add("reshape {} {{shape=[{}]}}", f32(flat), value, fmt::join(flat, ","));
+    value = add("div {}, {}", f32(flat), value, wide("f32", 0.5, flat));
+    value = add("round_even {}", f32(flat), value);
+    zero_ = zero_point();
+    value = add("add {}, {}", f32(flat), value, wide("f32", zero_, flat));
+    value = add("cast {} {{to={}}}", tensor(type_, flat), value, type_);
+    value = add("reshape {} {{shape=[{}]}}", tensor(type_, shape), value, fmt::join(shape, ","));
   }
 
   std::mt19937 random_;
@@ -174,6 +201,23 @@ TEST(IntegerChannels, GoWithoutAnyPromise) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Random, IntegerProducts, testing::Range(0, 40));
+
+// Converted they would take more room than simplification lets constants grow.
+TEST(ZeroPoints, OfManyChannelsVanish) {
+  std::string zeros = "0";
+  for (int i = 1; i < 2048; ++i) zeros += ",0";
+  const Module module = parse_module(fmt::format(R"(
+func @main(%x: i8[3,2048]) -> i32[3,2048] {{
+  %w = cast %x {{to=i32}}
+  %z8 = constant {{value=i8[2048] [{}]}}
+  %z = cast %z8 {{to=i32}}
+  %zero = broadcast %z {{shape=[3,2048], dims=[1]}}
+  %y = sub %w, %zero
+  return %y
+}})",
+                                                 zeros));
+  EXPECT_EQ(print(simplify(module)).find("sub"), std::string::npos);
+}
 
 TEST(Rounding, OfWhatMayBeNoNumber) {
   const Module module = parse_module(R"(
