@@ -14,6 +14,7 @@
 #include "passes/lower/definition_cost.h"
 #include "passes/lower/fusion_unit.h"
 #include "passes/lower/siblings.h"
+#include "passes/schedule/affine.h"
 
 namespace backcast {
 namespace {
@@ -107,14 +108,15 @@ class Fusion {
 
   void inline_producers(size_t s) {
     Unit& unit = list_.at(s);
-    const bool widens = only_widens(unit);
+    if (only_widens(unit)) return;
     for (int round = 0; round < 8; ++round) {
       std::set<size_t> wanted;
       for_each_access(unit.definition, [&](const loop::ExprNode& read, bool in_reduction) {
         std::optional<Source> from = list_.source(read);
-        if (!from || (widens && cost(list_.at(from->step).definition).total() > 0)) return;
-        if (worth_inlining(list_.at(from->step), unit.definition, in_reduction))
+        if (from && worth_inlining(list_.at(from->step), unit.definition, in_reduction) &&
+            !(unit.macs > 0 && scatters_words(unit.definition, read, *from))) {
           wanted.insert(from->step);
+        }
       });
       if (wanted.empty()) return;
       Definition inlined = unit.definition;
@@ -174,6 +176,24 @@ class Fusion {
              return other != nullptr && points(*other, program_.symbols) <=
                                             points(producer.definition, program_.symbols);
            });
+  }
+
+  /// Whether small integers that lie one behind another along a sum, words for instructions that
+  /// multiply several, would be read from apart.
+  bool scatters_words(const Definition& sum, const loop::ExprNode& read, const Source& from) const {
+    if (read.args.empty()) return false;
+    const Expr value = value_at(list_.at(from.step).definition, from.indices);
+    return std::any_of(sum.reduce_axes.begin(), sum.reduce_axes.end(), [&](const loop::Axis& axis) {
+      if (coefficient(read.args.back(), axis.name) != 1) return false;
+      bool apart = false;
+      loop::visit(value, [&](const Expr& e) {
+        if (e->kind != ExprKind::access || e->args.empty()) return;
+        const ElementType element = program_.buffer(buffer_id(e->name)).element;
+        const bool is_small = is_integer(element) && byte_size(element) <= 2;
+        apart = apart || (is_small && coefficient(e->args.back(), axis.name) != 1);
+      });
+      return apart;
+    });
   }
 
   /// Whether conditions choose between tensors, as in a concatenation: a sum that reads it would
@@ -241,6 +261,8 @@ class Fusion {
     const Unit& consumer = list_.at(s);
     const Unit& producer = list_.at(p);
     const BufferId value = consumer.outputs()[0];
+    // A product's vectors cannot choose.
+    if (producer.macs > 0 && chooses(consumer.definition)) return false;
     std::optional<std::map<std::string, Expr>> axes = joint_axes(s, p);
     if (!axes) return false;
     Unit merged = producer;
