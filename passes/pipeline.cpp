@@ -44,6 +44,7 @@
 #include "passes/schedule/pair_products.h"
 #include "passes/schedule/parallelize.h"
 #include "passes/schedule/skip_unchanged.h"
+#include "passes/schedule/store_words.h"
 #include "passes/schedule/sum_slices.h"
 
 namespace backcast {
@@ -171,6 +172,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"place_parts", place_parts},
       // Products of small integers go by pairs where the target adds those up.
       {"pair_products", pair_products},
+      // Few small integers side by side are written as a word.
+      {"store_words", store_words},
       // Integer constants are no wider than they need be.
       {"narrow_constants", narrow_constants},
       // Constants of products with few results lie along their sums.

@@ -178,19 +178,24 @@ class Fusion {
            });
   }
 
+  bool is_small_integer(const loop::ExprNode& read) const {
+    const ElementType element = program_.buffer(buffer_id(read.name)).element;
+    return is_integer(element) && byte_size(element) <= 2;
+  }
+
   /// Whether small integers that lie one behind another along a sum, words for instructions that
   /// multiply several, would be read from apart.
   bool scatters_words(const Definition& sum, const loop::ExprNode& read, const Source& from) const {
     if (read.args.empty()) return false;
     const Expr value = value_at(list_.at(from.step).definition, from.indices);
+    const bool has_words = is_small_integer(read);
     return std::any_of(sum.reduce_axes.begin(), sum.reduce_axes.end(), [&](const loop::Axis& axis) {
       if (coefficient(read.args.back(), axis.name) != 1) return false;
       bool apart = false;
       loop::visit(value, [&](const Expr& e) {
         if (e->kind != ExprKind::access || e->args.empty()) return;
-        const ElementType element = program_.buffer(buffer_id(e->name)).element;
-        const bool is_small = is_integer(element) && byte_size(element) <= 2;
-        apart = apart || (is_small && coefficient(e->args.back(), axis.name) != 1);
+        const bool in_words = is_small_integer(*e) && coefficient(e->args.back(), axis.name) == 1;
+        apart = apart || ((has_words || is_small_integer(*e)) && !in_words);
       });
       return apart;
     });
