@@ -25,6 +25,7 @@
 #include "passes/graph/keep_products.h"
 #include "passes/graph/requantise.h"
 #include "passes/graph/simplify.h"
+#include "passes/graph/tabulate.h"
 #include "passes/lower/fuse.h"
 #include "passes/lower/join_updates.h"
 #include "passes/lower/lower.h"
@@ -146,6 +147,8 @@ const std::vector<GraphPass>& graph_passes() {
       // Channels last; transposes go to where they cancel.
       {"assign_layout", assign_layout},
       {"simplify_again", simplify},
+      // Scalar cores look up what is a function of one small integer.
+      {"tabulate", tabulate},
   };
   return passes;
 }

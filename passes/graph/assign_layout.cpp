@@ -44,13 +44,6 @@ std::vector<T> permuted(const std::vector<T>& list, const Ints& order) {
   return result;
 }
 
-bool is_elementwise(const OpDef& op) {
-  for (const LowerRow& row : elementwise_lowering()) {
-    if (row.op == &op) return true;
-  }
-  return false;
-}
-
 class Layout {
  public:
   Layout(const Module& module, const Function& from) : from_(from), b_(module, from.name) {}

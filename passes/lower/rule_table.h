@@ -18,6 +18,7 @@ loop::Accumulator reduction_accumulator(const std::string& name, Reduction kind,
                                         loop::Expr value);
 
 std::span<const LowerRow> elementwise_lowering();
+bool is_elementwise(const OpDef& op);
 std::span<const LowerRow> shape_lowering();
 std::span<const LowerRow> indexing_lowering();
 std::span<const LowerRow> contraction_lowering();

@@ -1,4 +1,7 @@
 // Lowering of the elementwise operators: out[i…] = f(a0[i…], a1[i…]).
+#include <algorithm>
+#include <iterator>
+
 #include "ir/ops/ops.h"
 #include "passes/lower/rule_table.h"
 
@@ -300,5 +303,10 @@ const LowerRow kRows[] = {
 }  // namespace
 
 std::span<const LowerRow> elementwise_lowering() { return kRows; }
+
+bool is_elementwise(const OpDef& op) {
+  return std::any_of(std::begin(kRows), std::end(kRows),
+                     [&](const LowerRow& row) { return row.op == &op; });
+}
 
 }  // namespace backcast

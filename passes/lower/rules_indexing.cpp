@@ -64,6 +64,12 @@ Address address(const WindowNumbers& numbers, int64_t operand_rank, const Indice
   return result;
 }
 
+/// Does an index type hold nothing that would have to be clamped?
+bool is_always_inside(ElementType index, const Dim& extent, const Dim& size) {
+  const Dim last = extent - size;
+  return index == ElementType::u8 && last.is_constant() && last.constant() >= 255;
+}
+
 void lower_gather(KernelBuilder& k) {
   const GatherAttrs& attrs = k.attrs<GatherAttrs>();
   WindowNumbers numbers{attrs.offset_dims,           attrs.collapsed_slice_dims,
@@ -80,10 +86,11 @@ void lower_gather(KernelBuilder& k) {
     for (size_t d = 0; d < shape.size(); ++d) {
       Expr index = address_of.offset[d];
       if (address_of.start[d]) {
-        bool batching = contains(attrs.operand_batching_dims, static_cast<int64_t>(d));
+        bool inside = contains(attrs.operand_batching_dims, static_cast<int64_t>(d)) ||
+                      is_always_inside(k.operand(1).element, shape[d], attrs.slice_sizes[d]);
         Expr last = loop::expr_of(shape[d]) - loop::expr_of(attrs.slice_sizes[d]);
         Expr start = address_of.start[d];
-        if (!batching) start = loop::max(Expr(0), loop::min(start, last));
+        if (!inside) start = loop::max(Expr(0), loop::min(start, last));
         index = start + index;
       }
       from.push_back(index);

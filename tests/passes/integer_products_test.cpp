@@ -37,6 +37,12 @@ class QuantisedNetwork {
                                    one_of({1, 3}), depthwise);
     if (second == first) value = add("add {}, {}", f32(first), value, kept);
     quantised(value, second);
+    if (one_of({0, 1})) {  // a function of one byte
+      value = dequantised(value, second, 0.5, zero_);
+      value = add("mul {}, {}", f32(second), value, value);
+      value = add("add {}, {}", f32(second), value, wide("f32", -40, second));
+      quantised(value, second);
+    }
     return fmt::format("func @main(%x: {}) -> {} {{\n{}  return {}\n}}\n", input,
                        tensor(type_, second), body_, value);
   }
