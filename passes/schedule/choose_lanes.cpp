@@ -32,7 +32,11 @@ bool Chooser::leaves_lanes_empty(const NestSchedule& schedule) const {
   return extent(schedule.vector_axis) * 2 <= vector_lanes();
 }
 
-bool Chooser::may_vectorize_reduction() const { return is_reduction_ && vectorizable_types(); }
+bool Chooser::may_vectorize_reduction() const {
+  if (!is_reduction_ || vectorizable_types()) return is_reduction_;
+  const auto packable = [](const Access& a) { return a.packable; };
+  return fills_lanes() && sums_one_type() && std::ranges::none_of(accesses_, packable);
+}
 
 std::vector<std::string> Chooser::lane_axes() const {
   std::vector<std::string> result;

@@ -36,7 +36,8 @@ class Chooser {
   double packing_cycles(const NestSchedule& schedule) const;
   /// Reduction axes along which lanes can lie.
   std::vector<std::string> lane_axes() const;
-  /// A reduction of one vectorisable type.
+  /// A reduction of one vectorisable type, or one that is no product and to whose type small
+  /// integers are converted as they are read.
   bool may_vectorize_reduction() const;
   bool leaves_lanes_empty(const NestSchedule& schedule) const;
 
