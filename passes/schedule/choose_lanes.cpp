@@ -8,6 +8,7 @@
 #include "passes/schedule/affine.h"
 #include "passes/schedule/choose.h"
 #include "passes/schedule/chooser.h"
+#include "passes/schedule/lanes.h"
 #include "passes/schedule/panel.h"
 
 namespace backcast {
@@ -255,8 +256,13 @@ bool Chooser::choose_transposition() {
 /// run along the axis around them.
 bool Chooser::choose_interleaving() {
   constexpr int64_t kMost = 3;  // each more takes a shuffle of every register
-  if (is_reduction_ || !vectorizable_types() || !schedule_.vector_axis.empty()) return false;
-  if (outputs_.size() != 1) return false;
+  if (is_reduction_ || !schedule_.vector_axis.empty() || outputs_.size() != 1) return false;
+  const Expr& value = definition_.outputs[0].value;
+  const bool narrows = before_narrowing(value).type() != value.type();
+  const bool moves = scalars_.size() == 1 && value->kind == loop::ExprKind::access &&
+                     loop::is_integer(scalar_) && byte_size(loop::element_of(scalar_)) <= 4;
+  if (target_.vector_bits == 0 || general_) return false;
+  if (!vectorizable_types() && !moves && !(fills_lanes() && narrows)) return false;
   for (const Axis& narrow : definition_.axes) {
     const int64_t count = extent(narrow.name);
     if (count < 2 || count > kMost || coefficient(outputs_[0], narrow.name) != 1) continue;

@@ -69,6 +69,14 @@ std::vector<Expr> transpose_lanes(std::vector<Expr> values, const Naming& name) 
   return values;
 }
 
+Expr before_narrowing(const Expr& value) {
+  const auto bytes = [](const Expr& e) { return byte_size(loop::element_of(e.type().scalar)); };
+  const bool narrows = value->kind == loop::ExprKind::cast &&
+                       value->args[0].type().scalar != loop::Scalar::index &&
+                       bytes(value) < bytes(value->args[0]) && bytes(value->args[0]) == 4;
+  return narrows ? value->args[0] : value;
+}
+
 std::vector<Expr> interleave_lanes(const std::vector<Expr>& values, const Naming& name) {
   const int32_t lanes = values.at(0).type().lanes, count = static_cast<int32_t>(values.size());
   if (lanes == 1 || count == 1) return values;

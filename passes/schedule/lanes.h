@@ -22,6 +22,9 @@ loop::Expr across_lanes(std::vector<loop::Expr> values, const Combining& combine
 ///   Requires: as many values as lanes, a power of two.
 std::vector<loop::Expr> transpose_lanes(std::vector<loop::Expr> values, const Naming& name);
 
+/// What is turned from 32 bits into a narrower type as the last operation; else the value itself.
+loop::Expr before_narrowing(const loop::Expr& value);
+
 /// The same elements in the order: lane 0 of every value, lane 1 of every value, and so on.
 ///   Requires: equal types.
 std::vector<loop::Expr> interleave_lanes(const std::vector<loop::Expr>& values, const Naming& name);

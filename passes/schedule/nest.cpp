@@ -449,17 +449,19 @@ void Expansion::write_interleaved(const Bindings& bindings, std::vector<Stmt>& b
   const Naming name = naming("lanes", body);
   const loop::DefinitionOutput& output = definition_.outputs.at(0);
   const loop::BufferParam& param = *kernel_.find(output.buffer);
+  const Expr whole = before_narrowing(epilogues_[0]);  // few bits are dear to shuffle
   for (int64_t n = 0; n < vectors(); ++n) {
     const Vectorizer v = vectorizer(n);
     std::vector<Expr> values;
     for (int64_t m = 0; m < rows(); ++m) {
-      values.push_back(name(v.widen(v.run(epilogues_[0], at(bindings, m)), {param.element, 1})));
+      values.push_back(name(v.widen(v.run(whole, at(bindings, m)), whole.type())));
     }
     Bindings first = at(bindings, 0);
     first[schedule_.vector_axis] = v.base;
     Expr place = loop::substitute(loop::flat_index(param.shape, output.indices), first);
     for (const Expr& value : interleave_lanes(values, name)) {
-      body.push_back(loop::store(output.buffer, place, value));
+      const loop::Type stored{param.element, value.type().lanes};
+      body.push_back(loop::store(output.buffer, place, loop::cast(stored, value)));
       place = place + Expr(lanes());
     }
   }
