@@ -10,6 +10,7 @@
 #include "ir/graph/evaluator.h"
 #include "ir/ops/ops.h"
 #include "passes/graph/algebra.h"
+#include "passes/graph/simplify.h"
 #include "passes/graph/value_ranges.h"
 #include "passes/lower/rule_table.h"
 
@@ -167,12 +168,14 @@ bool has_small_integers(const Function& function) {
 Module tabulate(const Module& module, const TargetInfo& target) {
   if (target.vector_bits > 0) return module;
   Module result = module;
+  bool any = false;
   for (auto& [name, function] : result.functions) {
     if (!has_small_integers(function)) continue;
     const Function from = function;
     function = Tabulation(module, from).run();
+    any = any || !equal(function, from);
   }
-  return result;
+  return any ? simplify(result) : result;  // without the tables on the way to others
 }
 
 }  // namespace backcast

@@ -237,6 +237,7 @@ class Fusion {
   /// Whether every reader of a result will take in its definition.
   bool will_be_inlined(const Unit& unit) const {
     if (!unit.is_map() || !unit.has_one_output() || chooses(unit.definition)) return false;
+    if (cost(unit.definition).indirect > 0) return false;  // sums, at least, will not
     const std::set<size_t>& readers = list_.readers(unit.outputs()[0]);
     return !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](size_t reader) {
       const Definition* definition = list_.original(reader);

@@ -102,6 +102,11 @@ class Matcher {
   }
 
   bool add_read(size_t param, const std::vector<Expr>& indices) {
+    // What is looked up may lie anywhere.
+    if (std::any_of(indices.begin(), indices.end(), reads_memory)) {
+      whole_[param] = true;
+      return true;
+    }
     std::optional<size_t> dimension;
     for (size_t d = 0; d < indices.size(); ++d) {
       if (!mentions(indices[d], found_.axis)) continue;

@@ -256,7 +256,8 @@ bool Chooser::choose_transposition() {
 /// run along the axis around them.
 bool Chooser::choose_interleaving() {
   constexpr int64_t kMost = 3;  // each more takes a shuffle of every register
-  if (is_reduction_ || !schedule_.vector_axis.empty() || outputs_.size() != 1) return false;
+  if (!definition_.accumulators.empty() || outputs_.size() != 1) return false;
+  if (!schedule_.vector_axis.empty()) return false;
   const Expr& value = definition_.outputs[0].value;
   const bool narrows = before_narrowing(value).type() != value.type();
   const bool moves = scalars_.size() == 1 && value->kind == loop::ExprKind::access &&
