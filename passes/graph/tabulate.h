@@ -1,7 +1,7 @@
 // Functions of one small integer, such as an activation between two quantisations, become tables on
 // scalar cores: a load in place of all that was computed, exponentials and divisions included.
 //   Requires: simplified, quantised values stored as integers (requantise).
-//   Ensures: the values that evaluation gives, simplified; where there are vectors, nothing changes.
+//   Ensures: the values that evaluation gives, simplified; nothing changes where there are vectors.
 #pragma once
 
 #include "ir/graph/module.h"
