@@ -260,9 +260,9 @@ bool Chooser::choose_interleaving() {
   if (!schedule_.vector_axis.empty()) return false;
   const Expr& value = definition_.outputs[0].value;
   const bool narrows = before_narrowing(value).type() != value.type();
-  const bool moves = scalars_.size() == 1 && value->kind == loop::ExprKind::access &&
-                     loop::is_integer(scalar_) && byte_size(loop::element_of(scalar_)) <= 4;
-  if (target_.vector_bits == 0 || general_) return false;
+  const bool moves = target_.vector_bits > 0 && scalars_.size() == 1 &&
+                     value->kind == loop::ExprKind::access && loop::is_integer(scalar_) &&
+                     byte_size(loop::element_of(scalar_)) <= 4;
   if (!vectorizable_types() && !moves && !(fills_lanes() && narrows)) return false;
   for (const Axis& narrow : definition_.axes) {
     const int64_t count = extent(narrow.name);
