@@ -47,6 +47,15 @@ std::optional<int64_t> static_extent(const loop::Axis& axis) {
   return loop::as_constant(axis.extent, value) ? std::optional(value) : std::nullopt;
 }
 
+std::map<std::string, DimRange> ranges_of(const std::vector<loop::Axis>& axes) {
+  std::map<std::string, DimRange> ranges;
+  for (const loop::Axis& axis : axes) {
+    const std::optional<int64_t> extent = static_extent(axis);
+    ranges[axis.name] = {0, extent ? std::max<int64_t>(*extent - 1, 0) : INT32_MAX};
+  }
+  return ranges;
+}
+
 std::optional<int64_t> static_bytes(const loop::BufferParam& param) {
   const ElementType element = loop::element_of(param.element);
   const Dim count = TensorType{element, param.shape}.element_count();

@@ -21,6 +21,9 @@ std::optional<int64_t> coefficient(const loop::Expr& e, const std::string& varia
 /// The extent of an axis, when it is a constant.
 std::optional<int64_t> static_extent(const loop::Axis& axis);
 
+/// What the axes run over; from 0 on where an extent is no constant.
+std::map<std::string, DimRange> ranges_of(const std::vector<loop::Axis>& axes);
+
 /// Bytes of a kernel's parameter, when its shape is known.
 std::optional<int64_t> static_bytes(const loop::BufferParam& param);
 

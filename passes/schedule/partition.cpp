@@ -56,18 +56,6 @@ Definition part_of(const Definition& definition, size_t axis, int64_t begin, int
   return part;
 }
 
-std::map<std::string, DimRange> ranges_of(const Definition& definition) {
-  std::map<std::string, DimRange> ranges;
-  for (const Axis& axis : definition.axes) {
-    if (std::optional<int64_t> extent = static_extent(axis)) {
-      ranges[axis.name] = {0, std::max<int64_t>(*extent - 1, 0)};
-    } else {
-      ranges[axis.name] = {0, INT32_MAX};
-    }
-  }
-  return ranges;
-}
-
 }  // namespace
 
 std::vector<Definition> partition(const Definition& definition) {
@@ -92,7 +80,7 @@ std::vector<Definition> partition(const Definition& definition) {
     parts = std::move(finer);
   }
   for (Definition& part : parts) {
-    std::map<std::string, DimRange> ranges = ranges_of(part);
+    std::map<std::string, DimRange> ranges = ranges_of(part.axes);
     for (loop::DefinitionOutput& output : part.outputs) {
       output.value = loop::simplify(output.value, ranges);
     }

@@ -96,13 +96,8 @@ void make_empty(Definition& definition) {
 }
 
 void simplify(Definition& definition) {
-  std::map<std::string, DimRange> ranges;
-  for (const std::vector<Axis>* axes : {&definition.axes, &definition.reduce_axes}) {
-    for (const Axis& axis : *axes) {
-      std::optional<int64_t> extent = static_extent(axis);
-      ranges[axis.name] = {0, extent ? std::max<int64_t>(*extent - 1, 0) : INT32_MAX};
-    }
-  }
+  std::map<std::string, DimRange> ranges = ranges_of(definition.axes);
+  ranges.merge(ranges_of(definition.reduce_axes));
   for (loop::Accumulator& acc : definition.accumulators) {
     acc.value = loop::simplify(acc.value, ranges);
   }

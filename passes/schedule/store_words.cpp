@@ -73,7 +73,7 @@ class WordStores {
       return loop::int_constant(loop::Type{Scalar::i32}, value);
     };
     const std::string& innermost = definition.axes.back().name;
-    const std::map<std::string, DimRange> ranges = ranges_of(definition);
+    const std::map<std::string, DimRange> ranges = ranges_of(definition.axes);
     Expr word;
     for (int64_t i = 0; i < count; ++i) {
       const Expr element = loop::simplify(
@@ -86,16 +86,6 @@ class WordStores {
       word = word ? loop::binary(Op::bit_or, word, placed) : placed;
     }
     return loop::simplify(word, ranges);
-  }
-
-  static std::map<std::string, DimRange> ranges_of(const Definition& definition) {
-    std::map<std::string, DimRange> ranges;
-    for (const loop::Axis& axis : definition.axes) {
-      if (const std::optional<int64_t> extent = static_extent(axis)) {
-        ranges[axis.name] = {0, *extent - 1};
-      }
-    }
-    return ranges;
   }
 
   Program result_;
