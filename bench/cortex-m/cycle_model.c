@@ -5,16 +5,18 @@
 #include <string.h>
 
 const char *const class_names[kClassCount] = {
-    "integer", "load",      "store",       "multiple", "branch",     "fp-load",     "fp-store",
-    "fp-fma",  "fp-divide", "fp-multiply", "fp-other", "vector-fma", "vector-other"};
+    "integer",  "load",       "store",        "multiple",     "branch",
+    "fp-load",  "fp-store",   "fp-fma",       "fp-divide",    "fp-multiply",
+    "fp-other", "vector-fma", "vector-other", "vector-memory"};
 
 /* A decoded instruction: what the model wants to know of it. */
 typedef struct {
   Modelled result;
-  int base;     /* core register a load or store forms its address from, or -1 */
-  int loaded;   /* core register of a load, or -1 */
-  int reads[3]; /* single-precision registers whose value is needed at once, or -1 */
-  int writes;   /* single-precision register of arithmetic, or -1 */
+  int base;       /* core register a load or store forms its address from, or -1 */
+  int loaded;     /* core register of a load, or -1 */
+  int reads[3];   /* single-precision registers whose value is needed at once, or -1 */
+  int writes;     /* single-precision register of arithmetic, or -1 */
+  bool ends_loop; /* LE */
 } Decoded;
 
 static unsigned bits(unsigned word, unsigned high, unsigned low) {
@@ -22,7 +24,7 @@ static unsigned bits(unsigned word, unsigned high, unsigned low) {
 }
 
 static Decoded decoded(InstructionClass kind, unsigned cycles) {
-  Decoded d = {{kind, cycles, kind == kBranch}, -1, -1, {-1, -1, -1}, -1};
+  Decoded d = {{kind, cycles, kind == kBranch}, -1, -1, {-1, -1, -1}, -1, false};
   return d;
 }
 
@@ -160,7 +162,28 @@ static Decoded decode_single(unsigned h, unsigned l) {
   return transfer(load, bits(h, 3, 0), bits(l, 15, 12), load || by_register ? 2 : 1);
 }
 
+/* MVE (Armv8.1-M Architecture Reference Manual, C2.4): coprocessors 14 and 15, and what A32 has of
+ * SIMD. */
+static bool is_vector(unsigned h, unsigned l) {
+  return bits(h, 11, 10) == 3 && bits(h, 15, 13) == 7 &&
+         (bits(h, 9, 8) == 3 || bits(l, 11, 9) == 7);
+}
+
+static Decoded decode_vector(unsigned h, unsigned l) {
+  if (bits(h, 9, 9) == 0) return decoded(kVectorMemory, 2);
+  bool fused = (l & 0x1F51u) == 0x0C50u && bits(h, 9, 8) == 3;           /* vfma, vfms */
+  bool by_scalar = (l & 0x0F70u) == 0x0E40u && (h & 0xEF81u) == 0xEE01u; /* vfma, vmla, vmlas */
+  bool across = (l & 0x0E10u) == 0x0E00u && (h & 0xEF81u) == 0xEE80u;    /* vmladav, vmlava, … */
+  return decoded(fused || by_scalar || across ? kVectorFused : kVectorOther, 2);
+}
+
 static Decoded decode_long(unsigned h, unsigned l) {
+  if (is_vector(h, l)) return decode_vector(h, l);
+  if (h == 0xF00Fu && bits(l, 15, 12) == 12 && bits(l, 0, 0) == 1) { /* le lr */
+    Decoded d = decoded(kBranch, 1);
+    d.ends_loop = true;
+    return d;
+  }
   bool floating = bits(h, 11, 10) == 3 && bits(l, 11, 9) == 5;
   switch (bits(h, 12, 11)) {
     case 1:
@@ -182,10 +205,46 @@ static Decoded decode_long(unsigned h, unsigned l) {
   }
 }
 
+/* Cortex-M55: every instruction that is no branch, division or transfer of several registers takes
+ * one cycle, a vector's two, of which the second overlaps one on the other unit. */
+static Modelled model_m55(Decoded d, Pipeline *pipeline) {
+  Modelled m = d.result;
+  VectorUnit unit = kNoVector;
+  switch (m.kind) {
+    case kLoad:
+    case kStore:
+    case kFloatLoad:
+    case kFloatStore:
+    case kFloatFused:
+      m.cycles = 1;
+      break;
+    case kMultiple: /* two words at a time */
+      m.cycles = m.cycles / 2;
+      break;
+    case kVectorMemory:
+      unit = kVectorLoads;
+      break;
+    case kVectorFused:
+    case kVectorOther:
+      unit = kVectorComputes;
+      break;
+    default:
+      break;
+  }
+  if (unit != kNoVector && pipeline->vector != kNoVector && pipeline->vector != unit) m.cycles = 1;
+  if (d.ends_loop) {
+    m.cycles = 0;
+    m.branches = false;
+  }
+  pipeline->vector = unit;
+  return m;
+}
+
 Modelled model_thumb(const void *bytes, size_t size, Pipeline *pipeline) {
   uint16_t halves[2] = {0, 0};
   memcpy(halves, bytes, size < sizeof halves ? size : sizeof halves);
   Decoded d = size == 2 ? decode_short(halves[0]) : decode_long(halves[0], halves[1]);
+  if (pipeline->core == kCortexM55) return model_m55(d, pipeline);
   for (int i = 0; i < 3; i++) {
     if (d.reads[i] < 0 || d.reads[i] != pipeline->written) continue;
     d.result.cycles++;
@@ -195,7 +254,7 @@ Modelled model_thumb(const void *bytes, size_t size, Pipeline *pipeline) {
   if (d.result.kind == kLoad && pipeline->memory && pipeline->loaded != d.base) {
     d.result.cycles = 1;
   }
-  Pipeline next = {d.writes, memory, d.loaded};
+  Pipeline next = {pipeline->core, d.writes, memory, d.loaded, kNoVector};
   *pipeline = next;
   return d.result;
 }

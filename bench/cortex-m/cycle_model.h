@@ -1,8 +1,10 @@
-/* Instruction classes of Thumb-2 and AArch64, and a model of the cycles a Cortex-M4F takes. The
- * model ranks code; it is never a latency. README.md has its table.
+/* Instruction classes of Thumb-2 and AArch64, and models of the cycles that a Cortex-M4F and a
+ * Cortex-M55 take. A model ranks code; it is never a latency. README.md has their tables.
  *
  * Source of the figures: Arm's Cortex-M4 Technical Reference Manual, "Instruction set summary" and
- * "FPU instruction set". Memory answers without wait states. */
+ * "FPU instruction set"; for Cortex-M55, Arm's white paper on it (two beats of 64 bits make a
+ * vector instruction; loads and arithmetic overlap; loops that end in LE take no branch). Memory
+ * answers without wait states. */
 #ifndef BACKCAST_CYCLE_MODEL_H
 #define BACKCAST_CYCLE_MODEL_H
 
@@ -22,19 +24,27 @@ typedef enum {
   kFloatDivide,
   kFloatMultiply,
   kFloatOther,
-  kVectorFused, /* AArch64 only, like the next */
+  kVectorFused, /* of AArch64's and MVE's vectors, like the next; sums of products, too */
   kVectorOther,
+  kVectorMemory, /* MVE's alone */
   kClassCount
 } InstructionClass;
 
 extern const char *const class_names[kClassCount];
 
+typedef enum { kCortexM4, kCortexM55 } Core;
+
+/* The unit that a vector instruction kept busy: a second one on the other unit overlaps it. */
+typedef enum { kNoVector, kVectorLoads, kVectorComputes } VectorUnit;
+
 /* What an instruction leaves to the next one of its block. Starts as {.written = -1, .loaded = -1}.
  */
 typedef struct {
+  Core core;
   int written; /* the single-precision register that arithmetic wrote, or -1 */
   bool memory; /* a load or store of one core register, whose data phase the next one overlaps */
   int loaded;  /* the core register it loaded, or -1 */
+  VectorUnit vector;
 } Pipeline;
 
 typedef struct {

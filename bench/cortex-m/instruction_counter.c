@@ -1,12 +1,12 @@
 /* QEMU TCG plugin that counts the instructions a guest executes: all of them, those between two
  * marker functions, and those in given ranges of addresses.
  *
- *   -plugin instruction_counter.so,out=FILE[,begin=ADDRESS,end=ADDRESS][,isa=thumb|aarch64]
+ *   -plugin instruction_counter.so,out=FILE[,begin=ADDRESS,end=ADDRESS][,isa=m4|m55|aarch64]
  *           [,ranges=FILE]
  *
  * FILE gets a line "region …" for each pass from `begin` to `end`, "range I …" for each line
  * "ADDRESS SIZE" of `ranges`, and "total …" when the guest ends; … is the number of instructions
- * and, with isa=, "cycles=N" (Thumb; cycle_model.h) and the number of each class. The markers are
+ * and, with isa=, "cycles=N" (m4, m55; cycle_model.h) and the number of each class. The markers are
  * told by the address of their first instruction, in a callback of that instruction alone: neither
  * its bytes nor the extent of a translation block matters. A marker is a bare return; a region
  * holds neither the markers nor their calls.
@@ -67,6 +67,7 @@ enum { kNoClasses, kThumb, kAArch64 };
 static const uint64_t kNowhere = UINT64_MAX;
 static FILE *out;
 static int isa = kNoClasses;
+static Core core;
 static uint64_t begin_address, end_address;
 static Range *ranges;
 static size_t range_count; /* without the last one */
@@ -152,7 +153,7 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
   (void)id;
   size_t count = qemu_plugin_tb_n_insns(tb);
   Block *block = isa == kThumb && count > 0 ? watch_block(tb) : NULL;
-  Pipeline pipeline = {-1, false, -1};
+  Pipeline pipeline = {core, -1, false, -1, kNoVector};
   for (size_t i = 0; i < count; i++) {
     struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
     uint64_t address = qemu_plugin_insn_vaddr(insn);
@@ -200,7 +201,10 @@ static bool take_address(const char *argument, const char *key, uint64_t *addres
 }
 
 static bool take_isa(const char *argument) {
-  if (strcmp(argument, "isa=thumb") == 0) isa = kThumb;
+  if (strcmp(argument, "isa=m4") == 0 || strcmp(argument, "isa=m55") == 0) {
+    isa = kThumb;
+    core = argument[5] == '5' ? kCortexM55 : kCortexM4;
+  }
   if (strcmp(argument, "isa=aarch64") == 0) isa = kAArch64;
   return isa != kNoClasses;
 }
