@@ -37,7 +37,7 @@ void print_targets(bool markdown) {
     if (markdown) {
       fmt::print("| `{}` | {} | {} | {} |\n", t.name, t.summary, registers, runs);
     } else {
-      fmt::print("{:<14} {:<44} {:<16} {}\n", t.name, t.summary, registers, runs);
+      fmt::print("{:<17} {:<44} {:<16} {}\n", t.name, t.summary, registers, runs);
     }
   }
 }

@@ -144,6 +144,12 @@ Text FunctionWriter::node_text(const Expr& e) {
     case ExprKind::binary:
       return binary_of(node);
     case ExprKind::fma: {
+      for (const size_t i : {size_t{0}, size_t{1}}) {
+        if (!prelude_.target().scalar_factors || node.args[i]->kind != ExprKind::broadcast)
+          continue;
+        const Text vector = expr(node.args[1 - i]), scalar = expr(node.args[i]->args[0]);
+        return fma_scalar_text(prelude_, node.type, vector, scalar, expr(node.args[2]));
+      }
       const Text a = expr(node.args[0]), b = expr(node.args[1]);
       return fma_text(prelude_, node.type, a, b, expr(node.args[2]));
     }

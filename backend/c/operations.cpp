@@ -2,6 +2,7 @@
 // overflow would be undefined; what has no operator in C becomes a helper.
 #include "backend/c/operations.h"
 
+#include "backend/c/mve.h"
 #include "ir/graph/error.h"
 
 namespace backcast::c_backend {
@@ -78,15 +79,20 @@ bool is_narrow(const Prelude& prelude, Scalar s) {
 bool is_power_of_two(int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
 
 /// A helper of two operands of one type, which `body` computes from `a` and `b`.
-Text binary_helper(Prelude& prelude, Op op, Type type, const Text& a, const Text& b,
-                   const std::function<std::string()>& body) {
+Text binary_helper(Prelude& prelude, Op op, Type type, const std::string& result, const Text& a,
+                   const Text& b, const std::function<std::string()>& body) {
   const std::string name = fmt::format("{}_{}", loop::name_of(op), prelude.tag(type));
   prelude.helper(name, [&] {
-    const std::string c_type = prelude.type(type);
-    return inline_function(c_type, name, fmt::format("{0} a, {0} b", c_type)) + " {\n" + body() +
-           "}\n";
+    const std::string params = fmt::format("{0} a, {0} b", prelude.type(type));
+    return inline_function(result, name, params) + " {\n" + body() + "}\n";
   });
   return call_text(name, {a, b});
+}
+
+/// The same where the result is of that type.
+Text binary_helper(Prelude& prelude, Op op, Type type, const Text& a, const Text& b,
+                   const std::function<std::string()>& body) {
+  return binary_helper(prelude, op, type, prelude.type(type), a, b, body);
 }
 
 /// Lane by lane, for what vectors cannot do.
@@ -122,7 +128,10 @@ Text min_max_text(Prelude& prelude, Op op, Type type, const Text& a, const Text&
     const Text test = binary_text(prelude, comparison, type, {"a"}, {"b"});
     const std::string chosen = select_text(prelude, type, test, {"a"}, {"b"}).text;
     const auto [instruction, condition] = gcc_min_max(prelude, op, type);
-    if (instruction.empty()) return fmt::format("  return {};\n", chosen);
+    const std::string otherwise = fmt::format("  return {};\n", chosen);
+    const std::string choice = mve_choice(prelude, comparison, type);
+    if (!choice.empty()) return with_mve(prelude, type, choice, otherwise);
+    if (instruction.empty()) return otherwise;
     return fmt::format(
         "#if defined(__GNUC__) && !defined(__clang__){}\n  return {};\n#else\n"
         "  return {};\n#endif\n",
@@ -312,7 +321,14 @@ Text binary_text(Prelude& prelude, Op op, Type type, Text a, Text b) {
   if (loop::is_comparison(op)) {
     if (!type.is_vector()) return infix(op, a, b);
     const int bits = prelude.bits(s);
-    Text result = cast_to(prelude.mask_type(bits, type.lanes), infix(op, a, b));
+    const std::string mask = prelude.mask_type(bits, type.lanes);
+    Text result = cast_to(mask, infix(op, a, b));
+    if (const std::string lanes = mve_comparison(prelude, op, type); !lanes.empty()) {
+      result = binary_helper(prelude, op, type, mask, a, b, [&] {
+        const std::string plain = cast_to(mask, infix(op, {"a"}, {"b"})).text;
+        return with_mve(prelude, type, lanes, fmt::format("  return {};\n", plain));
+      });
+    }
     result.mask_bits = bits;
     return result;
   }

@@ -56,6 +56,9 @@ bool adds_products(const TargetInfo& target, loop::Op op, loop::Type type);
 Text product_sum_text(Prelude& prelude, loop::Op op, loop::Type type, const Text& a, const Text& b,
                       const Text& sum);
 Text fma_text(Prelude& prelude, loop::Type type, const Text& a, const Text& b, const Text& c);
+/// The same with a scalar `b` in all lanes, where the target multiplies by one (scalar_factors).
+Text fma_scalar_text(Prelude& prelude, loop::Type type, const Text& a, const Text& b,
+                     const Text& c);
 /// `type` is that of the values; the condition has as many lanes.
 Text select_text(Prelude& prelude, loop::Type type, const Text& condition, Text a, Text b);
 Text cast_text(Prelude& prelude, loop::Type from, loop::Type to, const Text& a);

@@ -1,6 +1,7 @@
 // Unary operations and fma (operations.h). Square roots, roundings and fma are machine instructions
 // in every form: gcc calls sqrtf for the sake of errno and clang does the same with fma and sqrt,
 // so clang takes its elementwise builtins, gcc an instruction where its builtin would call.
+#include "backend/c/mve.h"
 #include "backend/c/operations.h"
 #include "ir/graph/error.h"
 
@@ -69,7 +70,11 @@ std::string gcc_rounding(const Prelude& prelude, Op op, Type type) {
   // is not.
   const std::string name = op == Op::round_even ? "rint" : std::string(loop::name_of(op));
   if (!type.is_vector()) return fmt::format("  r = __builtin_{}{}(a);\n", name, suffix);
-  return by_lanes(type, fmt::format("__builtin_{}{}(a[lane])", name, suffix));
+  const char* nearest_down_up_zero[] = {"n", "m", "p", ""};
+  return with_mve(
+      prelude, type,
+      fmt::format("  r = __builtin_mve_vrnd{}q_fv4sf(a);\n", nearest_down_up_zero[mode]),
+      by_lanes(type, fmt::format("__builtin_{}{}(a[lane])", name, suffix)));
 }
 
 Text rounding_text(Prelude& prelude, Op op, Type type, const Text& a) {
@@ -219,6 +224,11 @@ Text nearest_text(Prelude& prelude, Type type, const Text& a) {
         binary_text(prelude, Op::sub, integer, bitcast_text(prelude, type, integer, sum), bits);
     std::string body = "  return " + back.text + ";\n";
     if (!instruction.empty()) body = fmt::format("{}#else\n{}#endif\n", instruction, body);
+    body = with_mve(prelude, type,
+                    fmt::format("  {} r;\n  __asm__(\"vcvtn.s32.f32 %q0, %q1\" : \"=w\"(r) : "
+                                "\"w\"(a));\n  return r;\n",
+                                result),
+                    body);
     return inline_function(result, name, c_type + " a") + " {\n" + body + "}\n";
   });
   return {fmt::format("{}({})", name, a.text)};
@@ -306,11 +316,27 @@ Text fma_text(Prelude& prelude, Type type, const Text& a, const Text& b, const T
           "  {} r;\n{}  return r;\n", c_type,
           by_lanes(type, fmt::format("__builtin_fma{}(a[lane], b[lane], c[lane])", suffix)));
     }
+    gcc = with_mve(prelude, type, "  return __builtin_mve_vfmaq_fv4sf(c, a, b);\n", gcc);
     return inline_function(c_type, name, fmt::format("{0} a, {0} b, {0} c", c_type)) +
            fmt::format(
                " {{\n#if defined(__clang__)\n  return __builtin_elementwise_fma(a, b, c);\n#else\n"
                "{}#endif\n}}\n",
                gcc);
+  });
+  return {fmt::format("{}({}, {}, {})", name, a.text, b.text, c.text)};
+}
+
+Text fma_scalar_text(Prelude& prelude, Type type, const Text& a, const Text& b, const Text& c) {
+  const std::string name = "fma_scalar_" + prelude.tag(type);
+  const Text broadcast = broadcast_text(prelude, type, {"b"});
+  const std::string plain =
+      fmt::format("  return {};\n", fma_text(prelude, type, {"a"}, broadcast, {"c"}).text);
+  prelude.helper(name, [&] {
+    const std::string params =
+        fmt::format("{0} a, {1} b, {0} c", prelude.type(type), prelude.type(type.with_lanes(1)));
+    const std::string instruction = "  return __builtin_mve_vfmaq_n_fv4sf(c, a, b);\n";
+    return inline_function(prelude.type(type), name, params) + " {\n" +
+           with_mve(prelude, type, instruction, plain) + "}\n";
   });
   return {fmt::format("{}({}, {}, {})", name, a.text, b.text, c.text)};
 }

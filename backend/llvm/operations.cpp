@@ -218,7 +218,7 @@ llvm::CmpInst::Predicate integer_predicate(Op op, bool sign) {
   }
 }
 
-/// vcvtr of Arm, a lane at a time; cvtps2dq of x86. Both round as the mode says: to nearest.
+/// vcvtr of Arm and cvtps2dq of x86, which round as the mode says: to nearest; vcvtn of MVE.
 llvm::Value* emit_nearest(Builder& builder, const Types& types, llvm::Value* a) {
   const TargetInfo& target = types.target();
   BC_CHECK(target.converts_to_nearest, "nearest on {} must have been legalised", target.name);
@@ -227,9 +227,21 @@ llvm::Value* emit_nearest(Builder& builder, const Types& types, llvm::Value* a) 
   if (target.architecture == Architecture::x86_64) {
     return builder.CreateIntrinsic(llvm::Intrinsic::lrint, {integer, a->getType()}, {a});
   }
-  BC_CHECK(lanes == 1, "nearest of vectors on {}", target.name);
-  llvm::Value* bits = builder.CreateIntrinsic(llvm::Intrinsic::arm_vcvtr, {a->getType()}, {a});
-  return builder.CreateBitCast(bits, integer);
+  if (lanes == target.vector_lanes(4) && lanes > 1) {
+    return builder.CreateIntrinsic(llvm::Intrinsic::arm_mve_vcvtn, {integer, a->getType()},
+                                   {builder.getInt32(0), a});
+  }
+  const auto nearest = [&](llvm::Value* x) {
+    llvm::Value* bits = builder.CreateIntrinsic(llvm::Intrinsic::arm_vcvtr, {x->getType()}, {x});
+    return builder.CreateBitCast(bits, builder.getInt32Ty());
+  };
+  if (lanes == 1) return nearest(a);
+  llvm::Value* result = llvm::PoisonValue::get(integer);
+  for (int32_t lane = 0; lane < lanes; ++lane) {
+    const auto at = static_cast<uint64_t>(lane);
+    result = builder.CreateInsertElement(result, nearest(builder.CreateExtractElement(a, at)), at);
+  }
+  return result;
 }
 
 }  // namespace

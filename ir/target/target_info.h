@@ -28,6 +28,9 @@ struct TargetInfo {
   // Vector unit: bits of a register (0: none), number of registers, element types it computes on.
   int vector_bits = 0;
   int vector_registers = 0;
+  bool vectors_of_f64 = true;   // the unit computes on f64 as well
+  bool partial_vectors = true;  // and on half a register, a quarter, … as on a whole one
+  bool scalar_factors = false;  // a vector operation takes one factor from a general register
   // Scalar floating-point registers (of f32) where there is no vector unit; 0: soft float.
   int float_registers = 0;
   int integer_registers = 16;
@@ -76,8 +79,12 @@ struct TargetInfo {
   /// Loads are vector instructions of their own; others multiply straight from memory.
   bool loads_apart() const { return vector_bits > 0 && architecture != Architecture::x86_64; }
   int vector_lanes(int element_bytes) const {
-    return vector_bits == 0 ? 1 : vector_bits / (8 * element_bytes);
+    return vector_bits == 0 || (element_bytes == 8 && !vectors_of_f64)
+               ? 1
+               : vector_bits / (8 * element_bytes);
   }
+  /// Lanes of the next narrower type that is computed on as a whole; 1 (scalars) at the end.
+  int fewer_lanes(int lanes) const { return partial_vectors ? lanes / 2 : 1; }
 };
 
 /// The rows of the table (without `native`, which is made from the host).

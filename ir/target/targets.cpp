@@ -90,14 +90,33 @@ TargetInfo cortex_m33() {
   return t;
 }
 
-/// Its vector unit (MVE) is left alone: scalar code only.
-TargetInfo cortex_m55() {
-  TargetInfo t = cortex_m("cortex-m55", "thumbv8.1m.main-unknown-none-eabihf",
+/// A Cortex-M55 that was built without its vector unit.
+TargetInfo cortex_m55_nomve() {
+  TargetInfo t = cortex_m("cortex-m55-nomve", "thumbv8.1m.main-unknown-none-eabihf",
                           "+fp-armv8d16,+fp64,-mve,-mve.fp", "mps3-an547", kPipelinedFma);
-  t.summary = "ARMv8.1-M, FPv5-D16, scalar";
+  t.cpu = "cortex-m55";
+  t.summary = "ARMv8.1-M, FPv5-D16, without vectors";
   t.has_rounding = true;
   t.pair_products = true;
   t.compiler_flags = "-mcpu=cortex-m55+nomve -mthumb -mfloat-abi=hard";
+  return t;
+}
+
+/// With MVE (Helium): eight registers that the floating-point unit's are parts of. Two beats of 64
+/// bits make a vector instruction, so that a multiply-add takes a unit two cycles while the next
+/// load goes on beside it. It flushes denormals of f32 to zero.
+TargetInfo cortex_m55() {
+  TargetInfo t = cortex_m55_nomve();
+  t.name = "cortex-m55";
+  t.features = "+fp-armv8d16,+fp64,+mve,+mve.fp";
+  t.summary = "ARMv8.1-M with MVE (Helium)";
+  t.vector_bits = 128;
+  t.vector_registers = 8;
+  t.vectors_of_f64 = t.partial_vectors = false;
+  t.scalar_factors = t.halves_vectors = true;
+  t.pair_products = false;
+  t.fma_latency = 2;
+  t.compiler_flags = "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard";
   return t;
 }
 
@@ -255,6 +274,7 @@ std::vector<TargetInfo> make_table() {
       cortex_m7(),
       cortex_m33(),
       cortex_m55(),
+      cortex_m55_nomve(),
       armv7hf(),
       aarch64("aarch64", "generic", "ARMv8-A, NEON", 4, 2, "-march=armv8-a"),
       aarch64("cortex-a53", "cortex-a53", "ARMv8-A in order, NEON", 4, 1, "-mcpu=cortex-a53"),

@@ -51,6 +51,9 @@ bool Chooser::multiplies_separately() const {
          !(target_.has_fma && target_.prefers_fma);
 }
 
+/// Vector operations in order, that take a scalar factor from a general register.
+bool Chooser::takes_scalars() const { return lanes_ > 1 && target_.scalar_factors; }
+
 /// Whether taps along the tile, in a loop short enough for compilers to unroll, read what others
 /// read: compilers keep the equal loads.
 bool Chooser::overlaps_windows() const {
@@ -68,7 +71,7 @@ bool Chooser::fits_registers(int64_t tile, int64_t vectors) const {
 double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const {
   const int64_t sums = std::max<int64_t>(static_cast<int64_t>(definition_.accumulators.size()), 1);
   int64_t accumulators = tile * schedule_.jam * vectors * chains * sums;
-  int64_t loads = 0, held = 0, pairs = 0;
+  int64_t loads = 0, scalar_loads = 0, held = 0, pairs = 0;
   for (const Access& a : accesses_) {
     if (!a.in_reduction) continue;
     // The other bytes of a word that has been loaded.
@@ -99,6 +102,15 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     // Pairs that come from an array are needed one after another.
     const bool at_a_time = unpacked || (unpacked_ != nullptr && a.pairs() < a.values());
     const int64_t values = at_a_time ? 1 : kept || !with_vector ? a.values() : 1;
+    if (takes_scalars() && !with_vector) {
+      scalar_loads += words;
+      continue;
+    }
+    // Beside scalar factors, a vector that rows share is needed once, for all of them.
+    if (takes_scalars() && kept && window_taps_ == 1) {
+      held += 1;
+      continue;
+    }
     held += values * (kept ? vectors * jam * window_taps_ : target_.loads_apart() ? 2 : 1);
     if (with_vector && with_tile && window_taps_ == 1 && overlaps_windows()) held += tile * vectors;
   }
@@ -116,6 +128,15 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     // In order, one instruction at a time; three more for the loop.
     double memory = (multiplies_separately() ? 2.0 : 1.5) * static_cast<double>(loads);
     return arithmetic + (memory + 3.0) / static_cast<double>(window_taps_);
+  }
+  if (takes_scalars()) {
+    // In order: what moves vectors goes on beside arithmetic, what moves scalars does not.
+    constexpr double kScalar = 0.5, kBeside = 0.25, kLoop = 0.25;
+    const auto taps = static_cast<double>(window_taps_);
+    const double scalars = static_cast<double>(scalar_loads * chains) / taps;
+    const double vectors_moved = static_cast<double>((loads - scalar_loads) * chains) / taps;
+    return std::max(arithmetic, vectors_moved) + kScalar * scalars + kBeside * vectors_moved +
+           kLoop;
   }
   double memory = static_cast<double>(loads * chains) / static_cast<double>(2 * window_taps_);
   double units = static_cast<double>(accumulators) / target_.fma_units * (fused ? 1 : 2);
@@ -155,7 +176,10 @@ std::vector<VectorSegment> Chooser::vector_segments(int64_t vectors) const {
     return segments;
   }
   add(1, (total - at) / lanes_, lanes_);
-  for (int32_t lanes = lanes_ / 2; lanes >= 1; lanes /= 2) add((total - at) / lanes, 1, lanes);
+  for (int32_t lanes = lanes_; lanes > 1;) {
+    lanes = target_.fewer_lanes(lanes);
+    add((total - at) / lanes, 1, lanes);
+  }
   return segments;
 }
 
@@ -221,7 +245,7 @@ double Chooser::waiting_cycles(int64_t tile, int64_t vectors) const {
   constexpr double kHeld = 0.01;
   const bool fused = target_.has_fma && target_.prefers_fma;
   const bool in_window = window_taps_ > 1;
-  if (lanes_ == 1 || !fused || target_.vector_registers > 16) return 0;
+  if (lanes_ == 1 || takes_scalars() || !fused || target_.vector_registers > 16) return 0;
   if ((in_window && window_step_ == 1) || schedule_.rolled_epilogue) return 0;
   const int64_t sums = std::max<int64_t>(static_cast<int64_t>(definition_.accumulators.size()), 1);
   const int64_t registers = tile * vectors * schedule_.jam * sums;
@@ -305,6 +329,7 @@ void Chooser::choose_sizes() {
     schedule_.reduce_unroll = streams ? std::clamp<int64_t>(kStreamBody / body, 1, 16)
                                       : std::clamp<int64_t>(kBody / body, 1, words ? 8 : 4);
   }
+  schedule_.by_columns = takes_scalars();
   const bool rotates = lanes_ > 1 && best_vectors == 1 && !target_.loads_apart();
   if (rotates && best_tile * schedule_.jam + kRotating > registers()) schedule_.reduce_unroll = 1;
   schedule_.chains = free_chains(best_tile * schedule_.jam * best_vectors);

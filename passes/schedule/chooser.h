@@ -106,6 +106,7 @@ class Chooser {
   int registers() const;
   bool adds_products() const;
   bool multiplies_separately() const;
+  bool takes_scalars() const;
   bool overlaps_windows() const;
   bool fits_registers(int64_t tile, int64_t vectors) const;
   double step_cycles(int64_t tile, int64_t vectors, int64_t chains = 1) const;

@@ -309,16 +309,26 @@ Stmt Expansion::updates(const Bindings& bindings, const Bindings& reduce) {
   LetCache lets(body, [this](const std::string& base) { return fresh(base); });
   fetch_ahead(bindings, reduce, body);
   fetch_operands(bindings, reduce, body);
+  std::vector<Bindings> places;
   for (int64_t m = 0; m < rows(); ++m) {
-    Bindings place = at(bindings, m);
-    place.insert(reduce.begin(), reduce.end());
+    places.push_back(at(bindings, m));
+    places[static_cast<size_t>(m)].insert(reduce.begin(), reduce.end());
+  }
+  const auto update_cell = [&](int64_t m, int64_t n) {
+    update({m, n, chain_}, vectorizer(n), places[static_cast<size_t>(m)], lets, body);
+  };
+  if (schedule_.by_columns && !at_border_) {
+    for (int64_t n = 0; n < vectors(); ++n) {
+      for (int64_t m = 0; m < rows(); ++m) update_cell(m, n);
+    }
+    return loop::block(body);
+  }
+  for (int64_t m = 0; m < rows(); ++m) {
     if (at_border_) {
-      border_updates(m, place, body);
+      border_updates(m, places[static_cast<size_t>(m)], body);
       continue;
     }
-    for (int64_t n = 0; n < vectors(); ++n) {
-      update({m, n, chain_}, vectorizer(n), place, lets, body);
-    }
+    for (int64_t n = 0; n < vectors(); ++n) update_cell(m, n);
   }
   return loop::block(body);
 }

@@ -112,6 +112,9 @@ struct NestSchedule {
   bool border_loops = false;
   int64_t reduce_unroll = 1;  // steps of the innermost reduction loop per iteration
   bool use_fma = false;
+  // A step of a tile goes by its columns: a vector of the operand along the vector axis serves all
+  // rows before the next is loaded. By rows otherwise.
+  bool by_columns = false;
   std::vector<std::string> reduce_order;  // reduction axes, outermost first; empty: as defined
   // The lanes of each accumulator along a reduction axis (its loop is the innermost): element k
   // goes to lane k % lanes of register k / lanes % chains, the rest to a scalar; the order in which

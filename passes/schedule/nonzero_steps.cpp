@@ -44,9 +44,9 @@ bool reorder(Packing& packing, const Definition& definition,
 
 /// Registers that a result's steps take in turn, so that none waits for its own last addition.
 int64_t chains_for(int64_t registers, const TargetInfo& target) {
-  const int64_t units = SkippingCosts::units(target);
+  const double units = SkippingCosts::units(target);
   int64_t chains = 1;
-  while (chains * registers < target.fma_latency * units &&
+  while (static_cast<double>(chains * registers) < target.fma_latency * units &&
          4 * chains * registers <= target.vector_registers) {
     chains *= 2;
   }
@@ -141,7 +141,11 @@ class Candidate {
   /// Elements of the factor that are compared.
   double marked() const {
     double elements = static_cast<double>(rows_.count);
-    if (!is_across()) return elements * static_cast<double>(rows_.rows);
+    if (!is_across()) {
+      // Each panel of a single result has comparisons of its own.
+      const bool in_panels = target_.vector_bits > 0 && costs().results() == 1;
+      return elements * static_cast<double>(rows_.rows * (in_panels ? panels() : 1));
+    }
     elements *= static_cast<double>(span_ * result_.schedule.blocks);
     for (size_t at = 0; at < depth_; ++at) {
       const std::string& name = result_.schedule.order[at];

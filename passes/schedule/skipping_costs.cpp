@@ -62,7 +62,11 @@ double SkippingCosts::skipping(double marked, double rearranging) const {
   // A branch is known to be mispredicted before the sums under way are done, of which there are as
   // many as arithmetic is slower than the instructions around it.
   constexpr double kMispredicted = 12, kHidden = 6, kAround = 2;
-  constexpr double kStep = 0.6, kStride = 0.5, kSplit = 2, kAsked = 4, kVector = 2, kWord = 2;
+  constexpr double kStride = 0.5, kSplit = 2, kAsked = 4, kWord = 2;
+  // In order, nothing of that goes on beside arithmetic, and loads not quite (step_cycles).
+  const bool in_order = target_.scalar_factors;
+  const double kStep = in_order ? 12 : 0.6, kVector = in_order ? 12 : 2,
+               kLoads = in_order ? 1.25 : 1;
   const loop::Scalar word = mask_word(rows_, element_bytes(), target_);
   const int64_t bits = 8 * byte_size(loop::element_of(word));
   double steering = kStep;
@@ -83,7 +87,7 @@ double SkippingCosts::skipping(double marked, double rearranging) const {
     const auto registers = static_cast<double>(segment.vectors * schedule_.jam);
     const double waiting =
         static_cast<double>(target_.fma_latency) / static_cast<double>(schedule_.chains);
-    const double arithmetic = registers / static_cast<double>(units(target_)) * (fused ? 1 : 2);
+    const double arithmetic = kLoads * registers / units(target_) * (fused ? 1 : 2);
     const double step =
         std::max({arithmetic, waiting, arriving(segment, sharing_)}) + steering + asking;
     const double under_way = all / 2 / (runs * words) * std::max(0.0, arithmetic - kAround);

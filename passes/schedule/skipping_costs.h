@@ -45,8 +45,8 @@ class SkippingCosts {
   /// Beyond so many bytes, constants come from memory: what a third cache holds for sure.
   static int64_t held(const TargetInfo& target) { return 16 * target.l2_bytes; }
   /// Whole registers that are multiplied and added in a cycle.
-  static int64_t units(const TargetInfo& target) {
-    return target.halves_vectors ? target.fma_units / 2 : target.fma_units;
+  static double units(const TargetInfo& target) {
+    return target.fma_units / (target.halves_vectors ? 2.0 : 1.0);
   }
 
  private:

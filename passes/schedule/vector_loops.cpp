@@ -166,7 +166,7 @@ class Expander {
   Stmt expand(const StmtNode& node) {
     int64_t extent = 0;
     const std::optional<Scalar> scalar = only_scalar(node.body[0]);
-    int64_t lanes = 1;
+    int32_t lanes = 1;
     if (scalar && (*scalar == Scalar::f32 || *scalar == Scalar::f64)) {
       lanes = target_.vector_lanes(*scalar == Scalar::f32 ? 4 : 8);
     }
@@ -175,11 +175,11 @@ class Expander {
     }
     std::vector<Stmt> parts;
     int64_t begin = 0;
-    for (; lanes >= 1; lanes /= 2) {
+    while (begin < extent) {
       const int64_t count = (extent - begin) / lanes;
-      if (count == 0) continue;
-      parts.push_back(segment(node, begin, count, static_cast<int32_t>(lanes), parts.size()));
+      if (count > 0) parts.push_back(segment(node, begin, count, lanes, parts.size()));
       begin += count * lanes;
+      lanes = target_.fewer_lanes(lanes);
     }
     return loop::block(parts);
   }

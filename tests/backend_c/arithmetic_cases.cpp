@@ -1,6 +1,9 @@
 // Every operation on every type, on scalars and on vectors; casts and selections.
 #include <fmt/format.h>
 
+#include <cmath>
+#include <limits>
+
 #include "tests/backend_c/cases.h"
 
 namespace backcast::c_test {
@@ -34,6 +37,11 @@ class Elementwise {
   Expr input(const std::string& name, const Literal& value) {
     builder_.input(name, value, {Dim(kCount)});
     return loop::load({loop::scalar_of(value.element()), lanes_}, name, index());
+  }
+  /// A number of f32 that every group reads.
+  Expr first(const std::string& name, double value) {
+    builder_.input(name, Literal::from_doubles(ElementType::f32, {1}, {value}), {Dim(1)});
+    return loop::load({Scalar::f32}, name, loop::index_constant(0));
   }
   void output(Expr value) {
     const std::string name = fmt::format("y{}", stores_.size());
@@ -232,7 +240,48 @@ Case nearest(int32_t lanes) {
   return e.finish();
 }
 
+/// The values with every denormal made zero: vectors of some machines flush them.
+Literal without_denormals(const Literal& value) {
+  std::vector<double> values = value.as_doubles();
+  for (double& x : values) {
+    if (std::abs(x) < std::numeric_limits<float>::min()) x = std::copysign(0.0, x);
+  }
+  return Literal::from_doubles(value.element(), value.shape(), values);
+}
+
+/// What a vector unit does with registers of four: choices, and sums of products with a scalar.
+Case registers_of_four() {
+  constexpr int32_t kLanes = 4;
+  Elementwise e("registers_of_four", kLanes);
+  const Expr a = e.input("a", without_denormals(interesting(ElementType::f32, kCount, 41)));
+  const Expr b = e.input("b", without_denormals(interesting(ElementType::f32, kCount, 42)));
+  const Expr i = e.input("i", interesting(ElementType::i32, kCount, 43));
+  const Expr j = e.input("j", interesting(ElementType::i32, kCount, 44));
+  const Expr small = e.input("s", small_values(ElementType::i32, kCount, 1000, 45));
+  const Expr exact = loop::cast(a.type(), small);
+  for (const auto& [x, y] : {std::pair{a, b}, std::pair{i, j}}) {
+    for (const Op op : {Op::eq, Op::ne, Op::lt, Op::le, Op::gt, Op::ge}) {
+      const Expr holds = loop::binary(op, x, y);
+      e.output(loop::select(holds, x, y));
+      e.output(loop::select(holds, exact, loop::unary(Op::neg, exact)));
+    }
+    for (const Op op : {Op::min, Op::max}) e.output(loop::binary(op, x, y));
+  }
+  const Expr factor = loop::broadcast(e.first("f", 1.25), kLanes);
+  e.output(loop::fma(exact, factor, a));
+  e.output(loop::fma(factor, exact, b));
+  e.output(loop::fma(exact, exact * factor, exact));
+  const Expr quarters = exact * loop::float_constant(a.type(), 0.25);
+  for (const Op op : {Op::floor, Op::ceil, Op::trunc, Op::round_even}) {
+    e.output(loop::unary(op, quarters));
+    e.output(loop::unary(op, loop::unary(Op::neg, quarters)));
+  }
+  return e.finish();
+}
+
 }  // namespace
+
+std::vector<Case> register_cases() { return {registers_of_four()}; }
 
 std::vector<Case> nearest_cases(std::span<const int32_t> lanes) {
   std::vector<Case> cases;

@@ -30,7 +30,10 @@ std::unique_ptr<DeviceImage> image_of(const std::vector<CompiledModel>& models, 
 TEST_P(EveryDevice, InstructionsOfSome) {
   std::vector<Case> cases = pair_product_cases();
   for (Case& c : byte_product_cases()) cases.push_back(std::move(c));
-  for (Case& c : nearest_cases(std::array{1})) cases.push_back(std::move(c));
+  for (Case& c : nearest_cases(std::array{1, 4})) cases.push_back(std::move(c));
+  if (find_target(GetParam())->has_rounding) {
+    for (Case& c : register_cases()) cases.push_back(std::move(c));
+  }
   std::vector<CompiledModel> models(cases.size());
   std::vector<DeviceCall> calls(cases.size());
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -64,8 +67,8 @@ TEST_P(EveryDevice, InstructionsOfSome) {
 
 INSTANTIATE_TEST_SUITE_P(Targets, EveryDevice,
                          testing::Values("cortex-m0", "cortex-m4", "cortex-m33", "cortex-m55",
-                                         "armv7hf", "aarch64", "aarch64-i8mm", "cortex-a76",
-                                         "riscv64"),
+                                         "cortex-m55-nomve", "armv7hf", "aarch64", "aarch64-i8mm",
+                                         "cortex-a76", "riscv64"),
                          [](const testing::TestParamInfo<const char*>& info) {
                            std::string name = info.param;
                            for (char& c : name) c = c == '-' ? '_' : c;

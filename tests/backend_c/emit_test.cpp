@@ -129,7 +129,7 @@ TEST(EmitC, PairProductsAreInstructions) {
       EXPECT_FALSE(std::regex_search(text, std::regex("pmulld"))) << name;
     }
   }
-  for (const char* name : {"cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55"}) {
+  for (const char* name : {"cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55-nomve"}) {
     for (const std::string& text : assembly_of(nearest_cases(std::array{1}).front(), name)) {
       EXPECT_TRUE(std::regex_search(text, std::regex("vcvtr"))) << name;
     }
@@ -139,6 +139,21 @@ TEST(EmitC, PairProductsAreInstructions) {
       }
       // A word of two numbers is loaded at once.
       EXPECT_FALSE(std::regex_search(text, std::regex("ldrs?h|pkhbt|\tror"))) << name;
+    }
+  }
+}
+
+/// No lane on its own: a predicate that a comparison leaves is used where it is, and a product with
+/// a scalar takes it from a general register.
+TEST(EmitC, RegistersOfFourAreInstructions) {
+  for (const std::string& text : assembly_of(register_cases().front(), "cortex-m55")) {
+    for (const char* instruction :
+         {"vcmp.f32", "vcmp.s32", "vpsel", "vfma.f32\\s+q[0-7], ?q[0-7], ?q", "vrintm",
+          "vfma.f32\\s+q[0-7], ?q[0-7], ?r"}) {
+      EXPECT_TRUE(std::regex_search(text, std::regex(instruction))) << instruction;
+    }
+    for (const char* instruction : {"vmrs", "vcmpe?.f32\\s+s", "vrint..f32\\s+s"}) {
+      EXPECT_FALSE(std::regex_search(text, std::regex(instruction))) << instruction;
     }
   }
 }

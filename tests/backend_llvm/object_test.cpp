@@ -290,7 +290,7 @@ TEST(Object, BytePairsAreInstructions) {
   kernel.name = "k";
   kernel.buffers = {read_buffer("a", Scalar::i32, {64}), write_buffer("y", Scalar::i32, {64})};
   kernel.body = loop::for_loop("i", 0, 64, loop::store("y", at, pairs));
-  for (const char* name : {"cortex-m4", "cortex-m33", "cortex-m55"}) {
+  for (const char* name : {"cortex-m4", "cortex-m33", "cortex-m55-nomve"}) {
     const std::string text = emit_llvm_text(single_kernel(kernel), *find_target(name));
     EXPECT_NE(text.find("@llvm.arm.sxtb16"), std::string::npos) << name;
     EXPECT_NE(text.find("@llvm.fsh"), std::string::npos) << name;

@@ -44,7 +44,7 @@ TARGETS = {
     "cortex-m4": cortex_m("cortex-m4", "mps2-an386", "-mfpu=fpv4-sp-d16 -mfloat-abi=hard"),
     "cortex-m7": cortex_m("cortex-m7", "mps2-an500", "-mfpu=fpv5-d16 -mfloat-abi=hard"),
     "cortex-m33": cortex_m("cortex-m33", "mps2-an505", "-mfpu=fpv5-sp-d16 -mfloat-abi=hard"),
-    "cortex-m55": cortex_m("cortex-m55+nomve", "mps3-an547", "-mfloat-abi=hard"),
+    "cortex-m55": cortex_m("cortex-m55", "mps3-an547", "-mfloat-abi=hard"),
 }
 
 (AFFINE, HOG, HOG_BOUND, ARENA_OVER, ARENA_UNDER, OUTPUT_OVER, INPUT_CHANGE, BAD_ACCESS,

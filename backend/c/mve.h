@@ -1,0 +1,23 @@
+// MVE (Arm's vectors for microcontrollers) for gcc 12, which compares such vectors lane by lane,
+// and takes the predicates of its builtins through general registers. clang needs none of this.
+// Internal to backend/c.
+#pragma once
+
+#include <string>
+
+#include "backend/c/operations.h"
+
+namespace backcast::c_backend {
+
+/// Body of a helper on values of this type: `instruction` (whole statements) for gcc behind an #if,
+/// `otherwise` elsewhere. `otherwise` alone where the type is no register of the target's MVE, or
+/// there is no instruction.
+std::string with_mve(const Prelude& prelude, loop::Type type, const std::string& instruction,
+                     const std::string& otherwise);
+/// Statements that return, lane by lane, a where a op b (parameters of the helper) and b elsewhere;
+/// empty where there is no instruction.
+std::string mve_choice(Prelude& prelude, loop::Op op, loop::Type type);
+/// The same that return the mask of a op b.
+std::string mve_comparison(Prelude& prelude, loop::Op op, loop::Type type);
+
+}  // namespace backcast::c_backend
