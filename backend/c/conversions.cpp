@@ -1,4 +1,5 @@
 // Casts, bit casts, broadcasts, shuffles, lane reductions, memory (operations.h).
+#include "backend/c/mve.h"
 #include "backend/c/operations.h"
 #include "ir/graph/error.h"
 
@@ -71,10 +72,25 @@ Text step_by_step(Prelude& prelude, Scalar from, Type to, const Text& a) {
 }  // namespace
 
 Text convert_lanes(Prelude& prelude, Scalar from, Type to, const Text& a) {
+  const Type type = {from, to.lanes}, words = {Scalar::i32, to.lanes};
+  const std::string name = fmt::format("convert_{}_{}", prelude.tag(to), prelude.tag(type));
+  if (const std::string lines = mve_conversion(prelude, from, to); !lines.empty()) {
+    prelude.helper(name, [&] {
+      const std::string plain =
+          fmt::format("  return {};\n", step_by_step(prelude, from, to, {"a"}).text);
+      return inline_function(prelude.type(to), name, prelude.type(type) + " a") + " {\n" +
+             with_mve(prelude, words, lines, plain) + "}\n";
+    });
+    return {fmt::format("{}({})", name, a.text)};
+  }
+  const bool by_words = from != Scalar::i32 && to.scalar != Scalar::i32 &&
+                        !mve_conversion(prelude, from, words).empty() &&
+                        !mve_conversion(prelude, Scalar::i32, to).empty();
+  if (by_words) {
+    return convert_lanes(prelude, Scalar::i32, to, convert_lanes(prelude, from, words, a));
+  }
   const std::string direct = at_once(prelude, from, to);
   if (direct.empty()) return step_by_step(prelude, from, to, a);
-  const Type type = {from, to.lanes};
-  const std::string name = fmt::format("convert_{}_{}", prelude.tag(to), prelude.tag(type));
   prelude.helper(name, [&] {
     const std::string c_type = prelude.type(to);
     return inline_function(c_type, name, prelude.type(type) + " a") +

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/loop/integer_fold.h"
+
 namespace backcast::c_backend {
 
 using loop::Op;
@@ -71,6 +73,36 @@ std::string mve_comparison(Prelude& prelude, Op op, Type type) {
   const Type mask{Scalar::i32, type.lanes};
   const std::string all = broadcast_text(prelude, mask, {"-1"}).text;
   return chosen_lanes(prelude, op, type, mask, all, broadcast_text(prelude, mask, {"0"}).text);
+}
+
+std::string mve_conversion(Prelude& prelude, Scalar from, Type to) {
+  const Type source{from, to.lanes};
+  const auto has_32_bits = [&](Type type) { return is_register(prelude, type); };
+  const auto is_small = [&](Scalar s) { return loop::is_integer(s) && prelude.bits(s) <= 16; };
+  const auto lines = [&](const char* code, const std::string& instruction) {
+    return fmt::format("  {} r;\n  __asm__(\"{}\" {});\n  return r;\n", prelude.type(to),
+                       instruction, code);
+  };
+  constexpr const char* kRegisters = ": \"=w\"(r) : \"w\"(a)";
+  const bool to_i32 = to.scalar == Scalar::i32, from_i32 = from == Scalar::i32;
+  if (has_32_bits(to) && has_32_bits(source)) {
+    if (to_i32 && from == Scalar::f32) return lines(kRegisters, "vcvt.s32.f32 %q0, %q1");
+    if (from_i32 && to.scalar == Scalar::f32) return lines(kRegisters, "vcvt.f32.s32 %q0, %q1");
+    return {};
+  }
+  // What has no register of its own passes through memory, which widens and narrows; its address
+  // lies in one of the lower registers.
+  const auto width = [&](Scalar s) { return prelude.bits(s) == 8 ? 'b' : 'h'; };
+  if (to_i32 && has_32_bits(to) && is_small(from)) {
+    return lines(
+        ": \"=w\"(r) : \"l\"(&a), \"m\"(a)",
+        fmt::format("vldr{}.{}32 %q0, [%1]", width(from), loop::is_signed(from) ? 's' : 'u'));
+  }
+  if (from_i32 && has_32_bits(source) && is_small(to.scalar)) {
+    return lines(": \"=m\"(r) : \"w\"(a), \"l\"(&r)",
+                 fmt::format("vstr{}.32 %q1, [%2]", width(to.scalar)));
+  }
+  return {};
 }
 
 }  // namespace backcast::c_backend

@@ -1,6 +1,6 @@
-// MVE (Arm's vectors for microcontrollers) for gcc 12, which compares such vectors lane by lane,
-// and takes the predicates of its builtins through general registers. clang needs none of this.
-// Internal to backend/c.
+// MVE (Arm's vectors for microcontrollers) for gcc 12, which compares and converts such vectors
+// lane by lane, and takes the predicates of its builtins through general registers. clang needs
+// none of this. Internal to backend/c.
 #pragma once
 
 #include <string>
@@ -19,5 +19,7 @@ std::string with_mve(const Prelude& prelude, loop::Type type, const std::string&
 std::string mve_choice(Prelude& prelude, loop::Op op, loop::Type type);
 /// The same that return the mask of a op b.
 std::string mve_comparison(Prelude& prelude, loop::Op op, loop::Type type);
+/// Statements that return `a` converted: between i32 and f32, from small integers to i32 and back.
+std::string mve_conversion(Prelude& prelude, loop::Scalar from, loop::Type to);
 
 }  // namespace backcast::c_backend
