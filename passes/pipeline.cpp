@@ -47,6 +47,7 @@
 #include "passes/schedule/skip_unchanged.h"
 #include "passes/schedule/store_words.h"
 #include "passes/schedule/sum_slices.h"
+#include "passes/schedule/word_registers.h"
 
 namespace backcast {
 namespace {
@@ -175,6 +176,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"place_parts", place_parts},
       // Products of small integers go by pairs where the target adds those up.
       {"pair_products", pair_products},
+      // Four words at a time where the target adds up the products of whole registers.
+      {"word_registers", word_registers},
       // Few small integers side by side are written as a word.
       {"store_words", store_words},
       // Integer constants are no wider than they need be.

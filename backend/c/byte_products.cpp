@@ -88,4 +88,26 @@ Text byte_product_text(Prelude& prelude, Op op, Type type, const Text& a, const 
   return byte_product_sum_text(prelude, op, type, a, b, {zero});
 }
 
+Text summed_byte_product_text(Prelude& prelude, Type type, const Text& a, const Text& b,
+                              const Text& sum) {
+  const std::string name = "dot4_signed_sum_" + prelude.tag(type);
+  prelude.helper(name, [&] {
+    const std::string bytes = prelude.type({loop::Scalar::i8, 4 * type.lanes});
+    const std::string wide = prelude.type({loop::Scalar::i32, 4 * type.lanes});
+    const Text product = byte_product_text(prelude, Op::dot4_signed, type, {"a"}, {"b"});
+    const std::string all = reduce_text(prelude, Op::add, type, product).text;
+    return inline_function("int32_t", name,
+                           fmt::format("{0} a, {0} b, int32_t c", prelude.type(type))) +
+           fmt::format(
+               " {{\n#if !defined(__ARM_FEATURE_MVE)\n"
+               "  return (int32_t)((uint32_t)c + (uint32_t){0});\n#elif defined(__clang__)\n"
+               "  const {2} p = __builtin_convertvector(({1})a, {2}) *\n"
+               "      __builtin_convertvector(({1})b, {2});\n"
+               "  return (int32_t)((uint32_t)c + (uint32_t)__builtin_reduce_add(p));\n#else\n"
+               "  return __builtin_mve_vmladavaq_sv16qi(c, ({1})a, ({1})b);\n#endif\n}}\n",
+               all, bytes, wide);
+  });
+  return {fmt::format("{}({}, {}, {})", name, a.text, b.text, sum.text)};
+}
+
 }  // namespace backcast::c_backend

@@ -2,6 +2,7 @@
 #include "backend/c/kernel_writer.h"
 #include "ir/graph/error.h"
 #include "ir/loop/math_library.h"
+#include "ir/loop/words.h"
 
 namespace backcast::c_backend {
 
@@ -179,6 +180,7 @@ Text FunctionWriter::node_text(const Expr& e) {
       return shuffle_text(prelude_, node.type, types, std::move(args), node.indices);
     }
     case ExprKind::reduce_lanes:
+      if (is_summed(node)) return summed_product(node, {"0"});
       return reduce_text(prelude_, node.op, node.args[0].type(), expr(node.args[0]));
     case ExprKind::call:
       return call_text(node);
@@ -194,15 +196,28 @@ Text FunctionWriter::node_text(const Expr& e) {
 Text FunctionWriter::binary_of(const ExprNode& node) {
   for (const size_t side : {1u, 0u}) {
     const Expr& product = node.args[side];
-    if (node.op != Op::add || product->kind != ExprKind::binary) continue;
-    if (!adds_products(prelude_.target(), product->op, node.type)) continue;
+    if (node.op != Op::add) continue;
     const auto uses = uses_.find(product.get());
     if (uses != uses_.end() && uses->second > 1) continue;
+    if (is_summed(*product)) return summed_product(*product, expr(node.args[1 - side]));
+    if (product->kind != ExprKind::binary) continue;
+    if (!adds_products(prelude_.target(), product->op, node.type)) continue;
     const Text sum = expr(node.args[1 - side]), a = expr(product->args[0]);
     return product_sum_text(prelude_, product->op, node.type, a, expr(product->args[1]), sum);
   }
   const Text a = expr(node.args[0]);
   return binary_text(prelude_, node.op, node.args[0].type(), a, expr(node.args[1]));
+}
+
+bool FunctionWriter::is_summed(const ExprNode& node) const {
+  return loop::sums_byte_products(node) &&
+         prelude_.target().sums_byte_products(node.args[0].type().lanes);
+}
+
+Text FunctionWriter::summed_product(const ExprNode& node, const Text& sum) {
+  const Expr& product = node.args[0];
+  const Text a = expr(product->args[0]);
+  return summed_byte_product_text(prelude_, product.type(), a, expr(product->args[1]), sum);
 }
 
 Text FunctionWriter::if_text(const ExprNode& node) {

@@ -64,6 +64,9 @@ class FunctionWriter {
   Text load_text(const loop::ExprNode& node);
   Text if_text(const loop::ExprNode& node);
   Text binary_of(const loop::ExprNode& node);
+  /// All lanes of a product of bytes, added up by one instruction.
+  bool is_summed(const loop::ExprNode& node) const;
+  Text summed_product(const loop::ExprNode& node, const Text& sum);
   Text call_text(const loop::ExprNode& node);
   Text name_of(const loop::Expr& e);  // a temporary unless the text is one
   std::vector<std::string> lane_indices(const loop::Expr& index);

@@ -49,6 +49,9 @@ Text byte_product_text(Prelude& prelude, loop::Op op, loop::Type type, const Tex
                        const Text& b);
 Text byte_product_sum_text(Prelude& prelude, loop::Op op, loop::Type type, const Text& a,
                            const Text& b, const Text& sum);
+/// All lanes of dot4_signed(a, b) added to a scalar; one instruction where the target has it.
+Text summed_byte_product_text(Prelude& prelude, loop::Type type, const Text& a, const Text& b,
+                              const Text& sum);
 /// Is a product of words (dot2, dot4, dot4_signed) added to a value of this type in one
 /// instruction, or in an order that compilers must not change?
 bool adds_products(const TargetInfo& target, loop::Op op, loop::Type type);

@@ -2,6 +2,7 @@
 #include "backend/llvm/expr_emitter.h"
 
 #include "ir/graph/error.h"
+#include "ir/loop/words.h"
 
 namespace backcast::llvm_backend {
 
@@ -64,6 +65,11 @@ llvm::Value* ExprEmitter::emit_node(const ExprNode& node) {
       return emit_shuffle(builder_, args, node.indices);
     }
     case ExprKind::reduce_lanes:
+      if (loop::sums_byte_products(node) &&
+          types_.target().sums_byte_products(node.args[0].type().lanes)) {
+        llvm::Value* a = emit(node.args[0]->args[0]);
+        return emit_summed_byte_product(builder_, a, emit(node.args[0]->args[1]));
+      }
       return emit_reduce_lanes(builder_, types_, node.op, node.type.scalar, emit(node.args[0]));
     case ExprKind::call:
       return emit_call(node);

@@ -43,6 +43,8 @@ llvm::Value* emit_byte_pair(Builder& builder, const Types& types, loop::Op op, l
 /// dot2 of i32, on any number of lanes.
 llvm::Value* emit_pair_product(Builder& builder, const Types& types, llvm::Value* a,
                                llvm::Value* b);
+/// All lanes of dot4_signed added up, where the target does that (sums_byte_products).
+llvm::Value* emit_summed_byte_product(Builder& builder, llvm::Value* a, llvm::Value* b);
 /// dot4 or dot4_signed of i32, on any number of lanes.
 llvm::Value* emit_byte_product(Builder& builder, const Types& types, loop::Op op, llvm::Value* a,
                                llvm::Value* b);

@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <numeric>
+#include <optional>
 
 #include "backend/llvm/operations.h"
 #include "ir/graph/error.h"
@@ -108,12 +109,15 @@ llvm::Value* emit_dot(Builder& builder, loop::Op op, llvm::Value* sum, llvm::Val
       {sum, builder.CreateBitCast(a, bytes), builder.CreateBitCast(b, bytes)});
 }
 
-/// Whether the instruction adds up products: its first operand is a sum.
-bool adds_byte_products(llvm::Intrinsic::ID id) {
-  return id == llvm::Intrinsic::x86_avx512_vpdpbusd_128 ||
-         id == llvm::Intrinsic::x86_avx512_vpdpbusd_256 ||
-         id == llvm::Intrinsic::x86_avx512_vpdpbusd_512 ||
-         id == llvm::Intrinsic::aarch64_neon_usdot || id == llvm::Intrinsic::aarch64_neon_sdot;
+/// The operand of an instruction that adds products up which is their sum; nothing of others.
+std::optional<unsigned> sum_operand(llvm::Intrinsic::ID id) {
+  if (id == llvm::Intrinsic::arm_mve_vmldava) return 3;
+  const bool is_first = id == llvm::Intrinsic::x86_avx512_vpdpbusd_128 ||
+                        id == llvm::Intrinsic::x86_avx512_vpdpbusd_256 ||
+                        id == llvm::Intrinsic::x86_avx512_vpdpbusd_512 ||
+                        id == llvm::Intrinsic::aarch64_neon_usdot ||
+                        id == llvm::Intrinsic::aarch64_neon_sdot;
+  return is_first ? std::optional<unsigned>(0) : std::nullopt;
 }
 
 /// A register holds one pair: lanes one by one.
@@ -188,6 +192,14 @@ llvm::Value* emit_byte_product(Builder& builder, const Types& types, loop::Op op
   });
 }
 
+llvm::Value* emit_summed_byte_product(Builder& builder, llvm::Value* a, llvm::Value* b) {
+  llvm::Type* bytes = lanes_of_bits(builder, 8, 16);
+  llvm::Value* zero = builder.getInt32(0);
+  return builder.CreateIntrinsic(
+      llvm::Intrinsic::arm_mve_vmldava, {bytes},
+      {zero, zero, zero, zero, builder.CreateBitCast(a, bytes), builder.CreateBitCast(b, bytes)});
+}
+
 llvm::Value* emit_product_sum(Builder& builder, llvm::Value* a, llvm::Value* b) {
   for (const auto& [product, other] : {std::pair(b, a), std::pair(a, b)}) {
     const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(product);
@@ -196,12 +208,12 @@ llvm::Value* emit_product_sum(Builder& builder, llvm::Value* a, llvm::Value* b) 
       return builder.CreateIntrinsic(llvm::Intrinsic::arm_smlad, {},
                                      {call->getArgOperand(0), call->getArgOperand(1), other});
     }
-    const auto* sum = adds_byte_products(call->getIntrinsicID())
-                          ? llvm::dyn_cast<llvm::Constant>(call->getArgOperand(0))
-                          : nullptr;
+    const std::optional<unsigned> at = sum_operand(call->getIntrinsicID());
+    const auto* sum = at ? llvm::dyn_cast<llvm::Constant>(call->getArgOperand(*at)) : nullptr;
     if (sum == nullptr || !sum->isNullValue()) continue;
-    return builder.CreateCall(call->getCalledFunction(),
-                              {other, call->getArgOperand(1), call->getArgOperand(2)});
+    std::vector<llvm::Value*> operands(call->arg_begin(), call->arg_end());
+    operands[*at] = other;
+    return builder.CreateCall(call->getCalledFunction(), operands);
   }
   return nullptr;
 }

@@ -51,4 +51,9 @@ void hand_over_words(const Program& program, Kernel& kernel, Step& call, const s
   }
 }
 
+bool sums_byte_products(const ExprNode& e) {
+  return e.kind == ExprKind::reduce_lanes && e.op == Op::add &&
+         e.args[0]->kind == ExprKind::binary && e.args[0]->op == Op::dot4_signed;
+}
+
 }  // namespace backcast::loop

@@ -18,4 +18,7 @@ BufferId add_words(Program& program, BufferId id, int64_t count);
 void hand_over_words(const Program& program, Kernel& kernel, Step& call, const std::string& name,
                      BufferId words);
 
+/// The sum of all lanes of a dot4_signed?
+bool sums_byte_products(const ExprNode& e);
+
 }  // namespace backcast::loop

@@ -31,6 +31,7 @@ struct TargetInfo {
   bool vectors_of_f64 = true;   // the unit computes on f64 as well
   bool partial_vectors = true;  // and on half a register, a quarter, … as on a whole one
   bool scalar_factors = false;  // a vector operation takes one factor from a general register
+  bool widening_loads = false;  // small integers become lanes of 32 bits as they are loaded
   // Scalar floating-point registers (of f32) where there is no vector unit; 0: soft float.
   int float_registers = 0;
   int integer_registers = 16;
@@ -43,7 +44,9 @@ struct TargetInfo {
   bool pair_products = false;         // an instruction for dot2: pmaddwd, smuad and smlad
   bool byte_products = false;         // an instruction that adds dot4 to a sum: vpdpbusd, usdot
   bool signed_byte_products = false;  // likewise dot4_signed: sdot
-  int fma_latency = 4;                // cycles: accumulators needed = latency × units
+  // An instruction that adds dot4_signed of all lanes of two registers to a scalar: vmladava.
+  bool summed_byte_products = false;
+  int fma_latency = 4;  // cycles: accumulators needed = latency × units
   int fma_units = 1;
   bool halves_vectors = false;  // a register takes a unit twice: AVX-512 on 256-bit units
   int64_t l1_bytes = 32 << 10;
@@ -69,13 +72,20 @@ struct TargetInfo {
   }
   /// Are there instructions for factors of integer products that are bytes?
   bool multiplies_bytes(bool are_signed) const {
+    if (are_signed && summed_byte_products) return true;
     // Words of bytes are taken apart without vectors.
     return vector_bits == 0 ? pair_products : has_dot4(are_signed);
   }
   /// Are such factors best kept in bytes, where they fit? In 16 bits otherwise.
   bool keeps_bytes(bool are_signed) const {
-    return vector_bits == 0 || multiplies_bytes(are_signed);
+    return vector_bits == 0 || widening_loads || multiplies_bytes(are_signed);
   }
+  /// Does an instruction add up the products of bytes in all lanes of so many words?
+  bool sums_byte_products(int lanes) const {
+    return summed_byte_products && lanes == vector_lanes(4);
+  }
+  /// Bytes of a sum that such an instruction takes.
+  int bytes_at_once() const { return summed_byte_products ? vector_bits / 8 : 4; }
   /// Loads are vector instructions of their own; others multiply straight from memory.
   bool loads_apart() const { return vector_bits > 0 && architecture != Architecture::x86_64; }
   int vector_lanes(int element_bytes) const {

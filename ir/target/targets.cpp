@@ -113,8 +113,9 @@ TargetInfo cortex_m55() {
   t.vector_bits = 128;
   t.vector_registers = 8;
   t.vectors_of_f64 = t.partial_vectors = false;
-  t.scalar_factors = t.halves_vectors = true;
+  t.scalar_factors = t.widening_loads = t.halves_vectors = true;
   t.pair_products = false;
+  t.summed_byte_products = true;
   t.fma_latency = 2;
   t.compiler_flags = "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard";
   return t;

@@ -132,7 +132,8 @@ class IntegerProducts {
     const bool keeps_sign = target_.multiplies_bytes(is_signed(element));
     const ElementType factor = is_signed(element) == keeps_sign ? ElementType::i8 : ElementType::u8;
     if (!target_.multiplies_bytes(is_signed(factor))) return std::nullopt;
-    const std::optional<ContractionBorder> border = border_of(node, weights, 4);
+    const std::optional<ContractionBorder> border =
+        border_of(node, weights, target_.bytes_at_once());
     // A border is a copy, for which small cores have no room.
     if (!border || (!border->is_empty() && target_.vector_bits == 0)) return std::nullopt;
     const Literal all_weights = constant_value(weights).tensor;
@@ -168,7 +169,8 @@ class IntegerProducts {
     if (!stored) return std::nullopt;
     const bool in_bytes = byte_size(*stored) == 1;
     if (!target_.pair_products && !(in_bytes && is_multiplied(range))) return std::nullopt;
-    const std::optional<ContractionBorder> border = border_of(node, integers[1], in_bytes ? 4 : 2);
+    const std::optional<ContractionBorder> border =
+        border_of(node, integers[1], in_bytes ? target_.bytes_at_once() : 2);
     if (!border || border->spare == 0) return std::nullopt;
     b_.set_loc(node.loc);
     const ValueId whole = in_i32(rewriter_.copy_all(integers[0]));
@@ -208,8 +210,11 @@ class IntegerProducts {
 
   std::optional<ContractionBorder> border_of(const Node& node, ValueId weights,
                                              int64_t word) const {
-    return contraction_border(node, from_.type(node.operands[0]).tensor(),
-                              from_.type(weights).tensor(), word);
+    std::optional<ContractionBorder> border = contraction_border(
+        node, from_.type(node.operands[0]).tensor(), from_.type(weights).tensor(), word);
+    // A whole register is too much to fill with zeros.
+    if (border && border->spare > 0 && word > 4) return std::nullopt;
+    return border;
   }
 
   ValueId padded(ValueId x, ValueId value, const PadAttrs& attrs) {

@@ -2,6 +2,7 @@
 // in registers, operands rearranged at run time. And the choice between them.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
@@ -86,11 +87,11 @@ void Chooser::choose_columns() {
 std::vector<VectorSegment> Chooser::column_segments(int64_t columns) const {
   std::vector<VectorSegment> segments;
   int64_t total = extent(schedule_.vector_axis), at = 0;
-  for (int64_t n = columns; n >= 1; n /= 2) {
+  for (int64_t n = columns; n >= 1; n = n > vector_lanes() ? n / 2 : target_.fewer_lanes(n)) {
     int64_t count = (total - at) / n;
-    if (count == 0) continue;
-    segments.push_back({at, count, n, 1});
+    if (count > 0) segments.push_back({at, count, n, 1});
     at += count * n;
+    if (n == 1) break;
   }
   return segments;
 }
@@ -137,6 +138,8 @@ double Chooser::lane_cycles(int64_t tile, int64_t columns, int64_t chains) const
   double tail = static_cast<double>(length % schedule_.lanes);
   double halvings = 0;
   for (int32_t width = schedule_.lanes; width > 1; width /= 2) ++halvings;
+  // What is made of a sum of products of bytes, of one or of a row of them.
+  constexpr double kRequantised = 8;
   // More than in a loop over whole registers of results, for a register of however many columns.
   constexpr double kMath = 16;
   const double math = kMath * math_calls_;
@@ -148,9 +151,10 @@ double Chooser::lane_cycles(int64_t tile, int64_t columns, int64_t chains) const
       double n = static_cast<double>(c.vectors), m = static_cast<double>(r.size);
       // Two shuffles and an operation make one register of two or halve one.
       double levels = std::log2(n);
-      double across = schedule_.row_epilogue && c.vectors > 1
-                          ? 2 * (n - 1 + std::max(halvings - levels, 0.0))
-                          : n * (2 * halvings + 2);
+      const bool whole_rows = schedule_.row_epilogue && c.vectors > 1;
+      double across =
+          whole_rows ? 2 * (n - 1 + std::max(halvings - levels, 0.0)) : n * (2 * halvings + 2);
+      if (schedule_.sums_lanes) across = n + kRequantised * (whole_rows ? 1 : n);
       double each = step_cycles(r.size, c.vectors, chains);
       total += static_cast<double>(count * c.count) *
                (outside * (steps * each + tail * m * n + 2) +
@@ -169,6 +173,7 @@ void Chooser::choose_lane_sizes() {
   int64_t length = extent(schedule_.lane_axis);
   lanes_ = vector_lanes();
   math_calls_ = math_calls();
+  schedule_.sums_lanes = multiplies_registers();
   int64_t max_tile = schedule_.tile_axis.empty() ? 1 : 8, max_columns = 1;
   if (int64_t e = extent(schedule_.tile_axis); e > 0) max_tile = std::min(max_tile, e);
   if (!schedule_.vector_axis.empty()) {
@@ -332,15 +337,21 @@ namespace {
 
 Chooser::Plan best_plan(Chooser& chooser, bool may_repack) {
   Chooser::Plan best = chooser.plan(VectorMode::direct);
-  if (!chooser.may_vectorize_reduction()) return best;
-  if (!best.schedule.packed.empty() && !chooser.leaves_lanes_empty(best.schedule)) return best;
+  // Products of bytes have no instruction but with lanes along their sum.
+  const bool in_lanes = chooser.multiplies_registers();
+  if (in_lanes) best.cycles = std::numeric_limits<double>::infinity();
+  if (!in_lanes && !chooser.may_vectorize_reduction()) return best;
+  const bool packs = !best.schedule.packed.empty();
+  if (!in_lanes && packs && !chooser.leaves_lanes_empty(best.schedule)) return best;
   const auto consider = [&](Chooser::Plan plan) {
     if (plan.possible && plan.cycles < best.cycles) best = std::move(plan);
   };
   for (const std::string& axis : chooser.lane_axes()) {
     consider(chooser.plan(VectorMode::lanes, axis));
   }
-  if (may_repack && best.schedule.packed.empty()) consider(chooser.plan(VectorMode::repack));
+  if (may_repack && !in_lanes && best.schedule.packed.empty()) {
+    consider(chooser.plan(VectorMode::repack));
+  }
   return best;
 }
 

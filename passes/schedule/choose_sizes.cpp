@@ -27,6 +27,9 @@ constexpr int64_t kBody = 64;
 // The same where every one of them waits for a line of the second cache.
 constexpr int64_t kStreamBody = 128;
 
+// Sums in general registers, half of which vmladava can write, beside addresses and a counter.
+constexpr int64_t kScalarSums = 4;
+
 // Registers that compilers ask for beside sums where each broadcast serves one product: the sum
 // goes on in the broadcast's register, and by the end of an unrolled body all have moved.
 constexpr int64_t kRotating = 5;
@@ -52,7 +55,13 @@ bool Chooser::multiplies_separately() const {
 }
 
 /// Vector operations in order, that take a scalar factor from a general register.
-bool Chooser::takes_scalars() const { return lanes_ > 1 && target_.scalar_factors; }
+bool Chooser::takes_scalars() const {
+  return lanes_ > 1 && target_.scalar_factors && mode_ != VectorMode::lanes;
+}
+
+bool Chooser::multiplies_registers() const {
+  return byte_products_ && target_.summed_byte_products;
+}
 
 /// Whether taps along the tile, in a loop short enough for compilers to unroll, read what others
 /// read: compilers keep the equal loads.
@@ -118,7 +127,10 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
   int64_t products = multiplies_separately() ? kWaitingProducts : 1;
   // A row alone makes pairs of bytes right before it adds their product.
   if (fused && !(adds_products() && tile == 1)) products = 0;
-  if (accumulators + held + products > registers()) return kTooMany;
+  if (schedule_.sums_lanes ? accumulators > kScalarSums
+                           : accumulators + held + products > registers()) {
+    return kTooMany;
+  }
   double arithmetic = static_cast<double>(accumulators) * (fused ? 1 : 2);
   if (adds_products()) {
     arithmetic = static_cast<double>(accumulators * added_products_) +
@@ -129,7 +141,7 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     double memory = (multiplies_separately() ? 2.0 : 1.5) * static_cast<double>(loads);
     return arithmetic + (memory + 3.0) / static_cast<double>(window_taps_);
   }
-  if (takes_scalars()) {
+  if (lanes_ > 1 && target_.scalar_factors) {
     // In order: what moves vectors goes on beside arithmetic, what moves scalars does not.
     constexpr double kScalar = 0.5, kBeside = 0.25, kLoop = 0.25;
     const auto taps = static_cast<double>(window_taps_);

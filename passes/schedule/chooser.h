@@ -39,6 +39,8 @@ class Chooser {
   /// A reduction of one vectorisable type, or one that is no product and to whose type small
   /// integers are converted as they are read.
   bool may_vectorize_reduction() const;
+  /// Products of bytes that one instruction forms of two registers and adds up.
+  bool multiplies_registers() const;
   bool leaves_lanes_empty(const NestSchedule& schedule) const;
 
  private:
@@ -152,6 +154,7 @@ class Chooser {
   bool is_reduction_ = false;
   double math_calls_ = 0;       // of every result, when lanes are chosen
   int64_t added_products_ = 0;  // in a step of the sum
+  bool byte_products_ = false;  // dot4_signed in the sum
   VectorMode mode_ = VectorMode::direct;
   NestSchedule schedule_;
   const Access* unpacked_ = nullptr;  // the operand whose words a tile takes apart beforehand

@@ -367,6 +367,7 @@ void Expansion::update(const Cell& cell, const Vectorizer& base, const Bindings&
     Expr guard = remaining_guard(i, place, never);
     if (never) continue;
     Expr value = v.widen(v.run(values_[i], place), acc.type);
+    if (schedule_.sums_lanes) value = loop::reduce_lanes(Op::add, value);
     Expr old = accumulator(acc.name, cell);
     const auto taken_in = [&](const Expr& e) {
       bool product = acc.combine == Combine::sum && e->kind == ExprKind::binary &&
@@ -449,8 +450,9 @@ void Expansion::combine_lanes(std::vector<Stmt>& body) {
       }
       if (whole_rows) {
         std::vector<int32_t> order;
-        for (size_t n = 0; n < tails.size(); ++n) order.push_back(static_cast<int32_t>(n));
-        Expr row = across_lanes(cells, combining, name);
+        for (size_t n = 0; n < cells.size(); ++n) order.push_back(static_cast<int32_t>(n));
+        Expr row = schedule_.sums_lanes ? name(loop::shuffle(cells, order))
+                                        : across_lanes(cells, combining, name);
         if (!tails.empty()) row = name(combining(row, loop::shuffle(tails, order)));
         totals_.back().push_back(row);
         continue;

@@ -49,7 +49,9 @@ class Expansion {
   int64_t rows() const { return tile_size() * schedule_.jam; }
   int64_t vectors() const { return segment_ ? segment_->vectors : 1; }
   int32_t lanes() const { return segment_ ? segment_->lanes : 1; }
-  int32_t register_lanes() const { return lanes_reduce() ? schedule_.lanes : lanes(); }
+  int32_t register_lanes() const {
+    return lanes_reduce() && !schedule_.sums_lanes ? schedule_.lanes : lanes();
+  }
   int64_t registers() const { return rows() * vectors() * schedule_.chains; }
   loop::Expr slot(const Cell& cell) const;
   Bindings at(const Bindings& bindings, int64_t m) const;

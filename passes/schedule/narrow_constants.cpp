@@ -107,7 +107,7 @@ class Narrowing {
 }  // namespace
 
 Program narrow_constants(const Program& program, const TargetInfo& target) {
-  if (target.vector_bits > 0) return program;
+  if (target.vector_bits > 0 && !target.widening_loads) return program;
   return Narrowing(program).run();
 }
 

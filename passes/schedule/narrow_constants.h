@@ -1,5 +1,6 @@
 // Integer constants of 32 bits that fit in bytes or 16 bits, such as the weights of a quantised
-// depthwise layer: scalar cores load those as quickly, from half or a quarter of the flash.
+// depthwise layer: scalar cores load those as quickly, from half or a quarter of the flash, and so
+// do vectors that small integers are widened for on the way.
 //   Requires: definitions, before scheduling; words of several integers have been made.
 //   Ensures: the same values, of narrower constants.
 #pragma once

@@ -66,7 +66,7 @@ std::string NestSchedule::to_string() const {
   for (const std::string& axis : block_axes) add(fmt::format("{} of {} blocks", axis, blocks));
   for (const std::string& axis : unrolled) add("unroll " + axis);
   if (!lane_axis.empty()) {
-    add(fmt::format("lanes {} {}x{}", lane_axis, lanes, chains));
+    add(fmt::format("{} {} {}x{}", sums_lanes ? "sum lanes" : "lanes", lane_axis, lanes, chains));
   } else if (chains > 1) {
     add(fmt::format("chains {}", chains));
   }

@@ -121,6 +121,7 @@ struct NestSchedule {
   // all are combined is fixed. The vector axis, of single lanes, gives the tile its columns.
   std::string lane_axis;  // may be empty
   int32_t lanes = 1;
+  bool sums_lanes = false;  // accumulators are scalars, to which each step adds all its lanes
   // Without lanes: registers that the unrolled steps of a reduction take in turn.
   int64_t chains = 1;
   bool has_tail = false;

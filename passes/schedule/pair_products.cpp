@@ -152,7 +152,8 @@ class Pairing {
       const int64_t at_once = per_word(form);
       for (const Axis& axis : found->reduce_axes) {
         const std::optional<int64_t> extent = static_extent(axis);
-        if (!extent || *extent % at_once != 0 || (guarded && mentions(guard, axis.name))) continue;
+        const int64_t whole = form == Places::bytes ? target_.bytes_at_once() : at_once;
+        if (!extent || *extent % whole != 0 || (guarded && mentions(guard, axis.name))) continue;
         const std::optional<Factor> a = factor(step, *found, product->args[0], axis.name, form);
         const std::optional<Factor> b = factor(step, *found, product->args[1], axis.name, form);
         if (!a || !b || a->read->name == b->read->name) continue;

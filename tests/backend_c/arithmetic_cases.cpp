@@ -181,6 +181,12 @@ Case byte_products(Op op, int32_t lanes) {
   const Expr lowest = sign && loop::int_constant(a.type(), static_cast<int32_t>(0x80808080));
   e.output(loop::binary(op, sign, lowest) + a);
   e.output(loop::binary(op, lowest, lowest));
+  // All lanes added up, and added to a sum.
+  if (lanes > 1) {
+    const Expr all = loop::reduce_lanes(Op::add, product), first = loop::reduce_lanes(Op::max, a);
+    e.output(loop::broadcast(all, lanes));
+    e.output(loop::broadcast(first + loop::reduce_lanes(Op::add, loop::binary(op, a, b)), lanes));
+  }
   return e.finish();
 }
 

@@ -164,7 +164,8 @@ TEST(EmitC, ByteProductsAreInstructions) {
   };
   for (const Row& row : {Row{"cascadelake", "dot4_16", "vpdpbusd.*%zmm"},
                          Row{"aarch64-i8mm", "dot4_4", "\\tusdot\\t"},
-                         Row{"cortex-a76", "dot4_signed_4", "\\tsdot\\t"}}) {
+                         Row{"cortex-a76", "dot4_signed_4", "\\tsdot\\t"},
+                         Row{"cortex-m55", "dot4_signed_4", "\\tvmla(dav|v)a.s8\\t"}}) {
     for (const Case& c : byte_product_cases()) {
       if (c.program.name != row.program) continue;
       for (const std::string& text : assembly_of(c, row.target)) {

@@ -1,0 +1,198 @@
+#include "passes/schedule/word_registers.h"
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "ir/loop/add.h"
+#include "ir/loop/step_access.h"
+#include "ir/loop/visit.h"
+#include "ir/loop/words.h"
+#include "passes/lower/definition_cost.h"
+#include "passes/schedule/affine.h"
+#include "passes/schedule/reorder.h"
+
+namespace backcast {
+namespace {
+
+using loop::Axis;
+using loop::BufferId;
+using loop::Definition;
+using loop::Expr;
+using loop::ExprKind;
+using loop::Kernel;
+using loop::Op;
+using loop::Program;
+using loop::Scalar;
+using loop::Step;
+
+/// Results whose sums are formed side by side, if there are as many: their epilogue is one of
+/// vectors.
+constexpr int64_t kColumns = 4;
+
+/// Where an access has a plain axis as its index.
+std::optional<size_t> dimension_of(const Expr& read, const std::string& axis) {
+  std::optional<size_t> found;
+  for (size_t d = 0; d < read->args.size(); ++d) {
+    if (!mentions(read->args[d], axis)) continue;
+    if (found || read->args[d]->kind != ExprKind::var) return std::nullopt;
+    found = d;
+  }
+  return found;
+}
+
+/// The product in a definition, and the axes that are split.
+struct Product {
+  Expr words, weights;  // accesses
+  Axis sum, results;
+  size_t sum_at = 0, results_at = 0;  // dimensions of the weights
+  int64_t columns = 1;
+};
+
+class Registers {
+ public:
+  Registers(const Program& program, int64_t lanes) : lanes_(lanes), result_(program) {}
+
+  Program run() {
+    calls_ = loop::count_calls(result_);
+    for (loop::EntryPoint& entry : result_.entries) {
+      loop::for_each_call(entry.steps, [&](Step& step) {
+        if (calls_[step.kernel] != 1) return;
+        if (const std::optional<Product> product = product_of(step)) split(step, *product);
+      });
+    }
+    return std::move(result_);
+  }
+
+ private:
+  std::optional<Product> product_of(const Step& step) const {
+    const Kernel& kernel = result_.kernels.at(step.kernel);
+    const Definition* found = loop::only_definition(kernel);
+    if (found == nullptr || found->accumulators.size() != 1) return std::nullopt;
+    Product product;
+    loop::visit(found->accumulators[0].value, [&](const Expr& e) {
+      if (e->kind != ExprKind::binary || e->op != Op::dot4_signed) return;
+      for (const size_t side : {0u, 1u}) {
+        const Expr &words = e->args[side], &weights = e->args[1 - side];
+        if (words->kind != ExprKind::access || weights->kind != ExprKind::access) continue;
+        if (!loop::passes_constant(result_, kernel, step, weights->name)) continue;
+        product.words = words;
+        product.weights = weights;
+      }
+    });
+    if (!product.words || reads_of(*found, product.weights->name) != 1) return std::nullopt;
+    const auto choose = [&](const std::vector<Axis>& axes, int64_t multiple, bool is_sum,
+                            Axis& axis, size_t& at) {
+      for (const Axis& candidate : axes) {
+        const std::optional<int64_t> extent = static_extent(candidate);
+        const std::optional<size_t> dimension = dimension_of(product.weights, candidate.name);
+        const bool in_words = mentions(product.words, candidate.name);
+        if (!extent || *extent % multiple != 0 || !dimension || in_words != is_sum) continue;
+        if (is_sum && dimension_of(product.words, candidate.name) !=
+                          std::optional(product.words->args.size() - 1)) {
+          continue;
+        }
+        axis = candidate;
+        at = *dimension;
+        return true;
+      }
+      return false;
+    };
+    if (!choose(found->reduce_axes, lanes_, true, product.sum, product.sum_at)) return std::nullopt;
+    for (const int64_t columns : {kColumns, int64_t{1}}) {
+      product.columns = columns;
+      if (choose(found->axes, columns, false, product.results, product.results_at)) return product;
+    }
+    return std::nullopt;
+  }
+
+  void split(Step& step, const Product& product) {
+    Kernel& kernel = result_.kernels.at(step.kernel);
+    Definition definition = *loop::only_definition(kernel);
+    const std::string lane = product.sum.name + "_lane", column = product.results.name + "_column";
+    const auto divide = [](std::vector<Axis>& axes, const Axis& axis, const std::string& inner,
+                           int64_t extent) {
+      for (size_t i = 0; i < axes.size(); ++i) {
+        if (axes[i].name != axis.name) continue;
+        axes[i].extent = Expr(*static_extent(axis) / extent);
+        axes.insert(axes.begin() + static_cast<std::ptrdiff_t>(i) + 1, Axis{inner, Expr(extent)});
+        return;
+      }
+    };
+    divide(definition.reduce_axes, product.sum, lane, lanes_);
+    divide(definition.axes, product.results, column, product.columns);
+
+    // What the weights are read by: results first, the lanes of a register last.
+    std::vector<Expr> indices{loop::var(product.results.name)};
+    for (size_t d = 0; d < product.weights->args.size(); ++d) {
+      if (d == product.sum_at || d == product.results_at) continue;
+      indices.push_back(product.weights->args[d]);
+    }
+    for (const std::string& name : {product.sum.name, column, lane}) {
+      indices.push_back(loop::var(name));
+    }
+    const Expr weights = loop::access(product.weights->name, Scalar::i32, indices);
+    const std::map<std::string, Expr> whole{
+        {product.sum.name, loop::var(product.sum.name) * lanes_ + loop::var(lane)},
+        {product.results.name,
+         loop::var(product.results.name) * product.columns + loop::var(column)}};
+    const auto split_axes = [&](const Expr& e) {
+      const Expr marked = loop::rewrite(e, [&](const Expr& part) {
+        return loop::equal(part, product.weights) ? loop::var(kWeights, weights.type()) : part;
+      });
+      return loop::substitute(loop::substitute(marked, whole), {{kWeights, weights}});
+    };
+    loop::Accumulator& sum = definition.accumulators[0];
+    sum.value = split_axes(sum.value);
+    for (loop::DefinitionOutput& output : definition.outputs) {
+      output.value = split_axes(output.value);
+      for (Expr& index : output.indices) index = loop::substitute(index, whole);
+    }
+    const BufferId id = loop::buffer_of(kernel, step, product.weights->name);
+    loop::hand_over_words(result_, kernel, step, product.weights->name,
+                          in_reading_order(id, product));
+    kernel.body = loop::define(std::move(definition));
+  }
+
+  BufferId in_reading_order(BufferId id, const Product& product) {
+    const Literal& value = result_.buffer(id).value;
+    std::vector<int64_t> parts;
+    Order others;
+    int32_t results = 0, sum = 0;
+    for (size_t d = 0; d < value.shape().size(); ++d) {
+      const auto at = static_cast<int32_t>(parts.size());
+      const int64_t extent = value.shape()[d];
+      if (d == product.sum_at) {
+        sum = at;
+        parts.insert(parts.end(), {extent / lanes_, lanes_});
+      } else if (d == product.results_at) {
+        results = at;
+        parts.insert(parts.end(), {extent / product.columns, product.columns});
+      } else {
+        others.push_back(at);
+        parts.push_back(extent);
+      }
+    }
+    Order order{results};
+    order.insert(order.end(), others.begin(), others.end());
+    order.insert(order.end(), {sum, results + 1, sum + 1});
+    const std::span<const std::byte> bytes = value.bytes();
+    const Literal split(value.element(), parts, {bytes.begin(), bytes.end()});
+    return loop::add_constant(result_, result_.buffer(id).name + "_registers",
+                              permuted(split, order), result_.buffer(id).loc);
+  }
+
+  static constexpr const char* kWeights = "#weights";
+  const int64_t lanes_;  // words of a register
+  Program result_;
+  std::map<std::string, int64_t> calls_;
+};
+
+}  // namespace
+
+Program word_registers(const Program& program, const TargetInfo& target) {
+  if (!target.summed_byte_products) return program;
+  return Registers(program, target.vector_lanes(4)).run();
+}
+
+}  // namespace backcast
