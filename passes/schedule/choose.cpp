@@ -94,8 +94,6 @@ void Chooser::collect() {
       const bool product = n->kind == ExprKind::binary && n.type().scalar == Scalar::i32 &&
                            (n->op == loop::Op::dot2 || n->op == loop::Op::mul);
       added_products_ += product && target_.pair_products;
-      byte_products_ =
-          byte_products_ || (n->kind == ExprKind::binary && n->op == loop::Op::dot4_signed);
     });
     general_ = general_ || acc.combine == loop::Combine::general;
   }

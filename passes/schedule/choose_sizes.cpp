@@ -60,7 +60,13 @@ bool Chooser::takes_scalars() const {
 }
 
 bool Chooser::multiplies_registers() const {
-  return byte_products_ && target_.summed_byte_products;
+  bool found = false;
+  for (const loop::Accumulator& acc : definition_.accumulators) {
+    loop::visit(acc.value, [&](const Expr& e) {
+      found = found || (e->kind == loop::ExprKind::binary && e->op == loop::Op::dot4_signed);
+    });
+  }
+  return found && target_.summed_byte_products;
 }
 
 /// Whether taps along the tile, in a loop short enough for compilers to unroll, read what others

@@ -154,7 +154,6 @@ class Chooser {
   bool is_reduction_ = false;
   double math_calls_ = 0;       // of every result, when lanes are chosen
   int64_t added_products_ = 0;  // in a step of the sum
-  bool byte_products_ = false;  // dot4_signed in the sum
   VectorMode mode_ = VectorMode::direct;
   NestSchedule schedule_;
   const Access* unpacked_ = nullptr;  // the operand whose words a tile takes apart beforehand
