@@ -73,31 +73,25 @@ Text step_by_step(Prelude& prelude, Scalar from, Type to, const Text& a) {
 
 Text convert_lanes(Prelude& prelude, Scalar from, Type to, const Text& a) {
   const Type type = {from, to.lanes}, words = {Scalar::i32, to.lanes};
-  const std::string name = fmt::format("convert_{}_{}", prelude.tag(to), prelude.tag(type));
-  if (const std::string lines = mve_conversion(prelude, from, to); !lines.empty()) {
-    prelude.helper(name, [&] {
-      const std::string plain =
-          fmt::format("  return {};\n", step_by_step(prelude, from, to, {"a"}).text);
-      return inline_function(prelude.type(to), name, prelude.type(type) + " a") + " {\n" +
-             with_mve(prelude, words, lines, plain) + "}\n";
-    });
-    return {fmt::format("{}({})", name, a.text)};
-  }
   const bool by_words = from != Scalar::i32 && to.scalar != Scalar::i32 &&
                         !mve_conversion(prelude, from, words).empty() &&
                         !mve_conversion(prelude, Scalar::i32, to).empty();
   if (by_words) {
     return convert_lanes(prelude, Scalar::i32, to, convert_lanes(prelude, from, words, a));
   }
-  const std::string direct = at_once(prelude, from, to);
-  if (direct.empty()) return step_by_step(prelude, from, to, a);
+  const std::string direct = at_once(prelude, from, to), lines = mve_conversion(prelude, from, to);
+  if (direct.empty() && lines.empty()) return step_by_step(prelude, from, to, a);
+  const std::string name = fmt::format("convert_{}_{}", prelude.tag(to), prelude.tag(type));
   prelude.helper(name, [&] {
-    const std::string c_type = prelude.type(to);
-    return inline_function(c_type, name, prelude.type(type) + " a") +
-           fmt::format(
-               " {{\n#if !defined(__clang__) && defined(__AVX512F__)\n  return {};\n#else\n"
-               "  return {};\n#endif\n}}\n",
-               direct, step_by_step(prelude, from, to, {"a"}).text);
+    const std::string result = prelude.type(to);
+    std::string body = fmt::format("  return {};\n", step_by_step(prelude, from, to, {"a"}).text);
+    if (!direct.empty()) {
+      body = fmt::format(
+          "#if !defined(__clang__) && defined(__AVX512F__)\n  return {};\n#else\n{}#endif\n",
+          direct, body);
+    }
+    return inline_function(result, name, prelude.type(type) + " a") + " {\n" +
+           with_mve(prelude, words, lines, body) + "}\n";
   });
   return {fmt::format("{}({})", name, a.text)};
 }

@@ -19,6 +19,16 @@ bool mentions(const Expr& e, const std::string& variable) {
   return found;
 }
 
+std::optional<size_t> dimension_along(const Expr& access, const std::string& variable) {
+  std::optional<size_t> found;
+  for (size_t d = 0; d < access->args.size(); ++d) {
+    if (!mentions(access->args[d], variable)) continue;
+    if (found || access->args[d]->kind != ExprKind::var) return std::nullopt;
+    found = d;
+  }
+  return found;
+}
+
 std::optional<int64_t> coefficient(const Expr& e, const std::string& variable) {
   if (e->kind == ExprKind::var) return e->name == variable ? 1 : 0;
   if (!mentions(e, variable)) return 0;

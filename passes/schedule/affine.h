@@ -14,6 +14,10 @@ namespace backcast {
 /// Does the expression mention the variable?
 bool mentions(const loop::Expr& e, const std::string& variable);
 
+/// The dimension that an access has the variable as the index of, nothing when it is part of an
+/// index or of several.
+std::optional<size_t> dimension_along(const loop::Expr& access, const std::string& variable);
+
 /// The constant c with e(v + 1) - e(v) = c; 0 when v does not occur, nothing when e is not affine
 /// in v with a constant coefficient.
 std::optional<int64_t> coefficient(const loop::Expr& e, const std::string& variable);

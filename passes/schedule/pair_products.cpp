@@ -184,12 +184,7 @@ class Pairing {
                                const std::string& axis, Places form) const {
     const Expr& read = value->kind == ExprKind::cast ? value->args[0] : value;
     if (read->kind != ExprKind::access || read->args.empty()) return std::nullopt;
-    std::optional<size_t> dimension;
-    for (size_t d = 0; d < read->args.size(); ++d) {
-      if (!mentions(read->args[d], axis)) continue;
-      if (dimension || read->args[d]->kind != ExprKind::var) return std::nullopt;
-      dimension = d;
-    }
+    const std::optional<size_t> dimension = dimension_along(read, axis);
     if (reads_of(definition, read->name) != 1 || !dimension) return std::nullopt;
     const Kernel& kernel = result_.kernels.at(step.kernel);
     const Buffer& buffer = result_.buffer(loop::buffer_of(kernel, step, read->name));

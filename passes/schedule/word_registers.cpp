@@ -30,17 +30,6 @@ using loop::Step;
 /// vectors.
 constexpr int64_t kColumns = 4;
 
-/// Where an access has a plain axis as its index.
-std::optional<size_t> dimension_of(const Expr& read, const std::string& axis) {
-  std::optional<size_t> found;
-  for (size_t d = 0; d < read->args.size(); ++d) {
-    if (!mentions(read->args[d], axis)) continue;
-    if (found || read->args[d]->kind != ExprKind::var) return std::nullopt;
-    found = d;
-  }
-  return found;
-}
-
 /// The product in a definition, and the axes that are split.
 struct Product {
   Expr words, weights;  // accesses
@@ -85,10 +74,10 @@ class Registers {
                             Axis& axis, size_t& at) {
       for (const Axis& candidate : axes) {
         const std::optional<int64_t> extent = static_extent(candidate);
-        const std::optional<size_t> dimension = dimension_of(product.weights, candidate.name);
+        const std::optional<size_t> dimension = dimension_along(product.weights, candidate.name);
         const bool in_words = mentions(product.words, candidate.name);
         if (!extent || *extent % multiple != 0 || !dimension || in_words != is_sum) continue;
-        if (is_sum && dimension_of(product.words, candidate.name) !=
+        if (is_sum && dimension_along(product.words, candidate.name) !=
                           std::optional(product.words->args.size() - 1)) {
           continue;
         }
@@ -136,16 +125,12 @@ class Registers {
         {product.sum.name, loop::var(product.sum.name) * lanes_ + loop::var(lane)},
         {product.results.name,
          loop::var(product.results.name) * product.columns + loop::var(column)}};
-    const auto split_axes = [&](const Expr& e) {
-      const Expr marked = loop::rewrite(e, [&](const Expr& part) {
-        return loop::equal(part, product.weights) ? loop::var(kWeights, weights.type()) : part;
-      });
-      return loop::substitute(loop::substitute(marked, whole), {{kWeights, weights}});
-    };
     loop::Accumulator& sum = definition.accumulators[0];
-    sum.value = split_axes(sum.value);
+    sum.value = loop::rewrite(loop::substitute(sum.value, whole), [&](const Expr& e) {
+      return e->kind == ExprKind::access && e->name == weights->name ? weights : e;
+    });
     for (loop::DefinitionOutput& output : definition.outputs) {
-      output.value = split_axes(output.value);
+      output.value = loop::substitute(output.value, whole);
       for (Expr& index : output.indices) index = loop::substitute(index, whole);
     }
     const BufferId id = loop::buffer_of(kernel, step, product.weights->name);
@@ -182,7 +167,6 @@ class Registers {
                               permuted(split, order), result_.buffer(id).loc);
   }
 
-  static constexpr const char* kWeights = "#weights";
   const int64_t lanes_;  // words of a register
   Program result_;
   std::map<std::string, int64_t> calls_;
