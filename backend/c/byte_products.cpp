@@ -99,11 +99,13 @@ Text summed_byte_product_text(Prelude& prelude, Type type, const Text& a, const 
     return inline_function("int32_t", name,
                            fmt::format("{0} a, {0} b, int32_t c", prelude.type(type))) +
            fmt::format(
+               // clang would add up two products lane by lane first, which takes them apart.
                " {{\n#if !defined(__ARM_FEATURE_MVE)\n"
                "  return (int32_t)((uint32_t)c + (uint32_t){0});\n#elif defined(__clang__)\n"
                "  const {2} p = __builtin_convertvector(({1})a, {2}) *\n"
                "      __builtin_convertvector(({1})b, {2});\n"
-               "  return (int32_t)((uint32_t)c + (uint32_t)__builtin_reduce_add(p));\n#else\n"
+               "  int32_t r = (int32_t)((uint32_t)c + (uint32_t)__builtin_reduce_add(p));\n"
+               "  __asm__(\"\" : \"+r\"(r));\n  return r;\n#else\n"
                "  return __builtin_mve_vmladavaq_sv16qi(c, ({1})a, ({1})b);\n#endif\n}}\n",
                all, bytes, wide);
   });

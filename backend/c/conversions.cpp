@@ -286,4 +286,44 @@ std::string store_vector(Prelude& prelude, Type type, const std::string& pointer
   return fmt::format("{}({}, {})", name, pointer, stored.text);
 }
 
+bool converts_in_memory(const Prelude& prelude, Scalar small, Type type) {
+  const bool is_word = type.scalar == Scalar::i32 || type.scalar == Scalar::f32;
+  return is_word && mve_converts_in_memory(prelude, small, {Scalar::i32, type.lanes});
+}
+
+Text load_converted(Prelude& prelude, Scalar from, Type to, const std::string& pointer) {
+  const Type words = {Scalar::i32, to.lanes}, memory = {from, to.lanes};
+  const std::string name = fmt::format("load_{}_{}", prelude.tag(words), prelude.tag(memory));
+  prelude.helper(name, [&] {
+    const Text plain = convert_lanes(prelude, from, words, load_vector(prelude, memory, "p"));
+    return inline_function(prelude.type(words), name,
+                           fmt::format("const {} *p", prelude.memory_type({from, 1}))) +
+           " {\n" +
+           with_mve(prelude, words, mve_widening_load(prelude, from, words),
+                    fmt::format("  return {};\n", plain.text)) +
+           "}\n";
+  });
+  const Text loaded = {fmt::format("{}({})", name, pointer)};
+  return to == words ? loaded : convert_lanes(prelude, Scalar::i32, to, loaded);
+}
+
+std::string store_converted(Prelude& prelude, Type from, Scalar to, const std::string& pointer,
+                            const Text& value) {
+  const Type words = {Scalar::i32, from.lanes}, memory = {to, from.lanes};
+  const std::string name = fmt::format("store_{}_{}", prelude.tag(memory), prelude.tag(words));
+  prelude.helper(name, [&] {
+    const Text narrow = convert_lanes(prelude, Scalar::i32, memory, {"v"});
+    const std::string plain = store_vector(prelude, memory, "p", narrow);
+    return inline_function(
+               "void", name,
+               fmt::format("{} *p, {} v", prelude.memory_type({to, 1}), prelude.type(words))) +
+           " {\n" +
+           with_mve(prelude, words, mve_narrowing_store(prelude, to),
+                    fmt::format("  {};\n", plain)) +
+           "}\n";
+  });
+  const Text stored = from == words ? value : convert_lanes(prelude, from.scalar, words, value);
+  return fmt::format("{}({}, {})", name, pointer, stored.text);
+}
+
 }  // namespace backcast::c_backend

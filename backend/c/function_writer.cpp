@@ -145,12 +145,8 @@ Text FunctionWriter::node_text(const Expr& e) {
     case ExprKind::binary:
       return binary_of(node);
     case ExprKind::fma: {
-      for (const size_t i : {size_t{0}, size_t{1}}) {
-        if (!prelude_.target().scalar_factors || node.args[i]->kind != ExprKind::broadcast)
-          continue;
-        const Text vector = expr(node.args[1 - i]), scalar = expr(node.args[i]->args[0]);
-        return fma_scalar_text(prelude_, node.type, vector, scalar, expr(node.args[2]));
-      }
+      const Text scaled = scaled_sum(node.args[0], node.args[1], node.args[2]);
+      if (!scaled.text.empty()) return scaled;
       const Text a = expr(node.args[0]), b = expr(node.args[1]);
       return fma_text(prelude_, node.type, a, b, expr(node.args[2]));
     }
@@ -160,8 +156,11 @@ Text FunctionWriter::node_text(const Expr& e) {
     }
     case ExprKind::if_then_else:
       return if_text(node);
-    case ExprKind::cast:
+    case ExprKind::cast: {
+      const Text loaded = converted_load(node);
+      if (!loaded.text.empty()) return loaded;
       return cast_text(prelude_, node.args[0].type(), node.type, expr(node.args[0]));
+    }
     case ExprKind::bitcast:
       return bitcast_text(prelude_, node.args[0].type(), node.type, expr(node.args[0]));
     case ExprKind::ramp: {
@@ -201,12 +200,29 @@ Text FunctionWriter::binary_of(const ExprNode& node) {
     if (uses != uses_.end() && uses->second > 1) continue;
     if (is_summed(*product)) return summed_product(*product, expr(node.args[1 - side]));
     if (product->kind != ExprKind::binary) continue;
+    if (product->op == Op::mul && node.type.scalar == Scalar::i32) {
+      const Expr sum = node.args[1 - side];
+      const Text scaled = scaled_sum(product->args[0], product->args[1], sum);
+      if (!scaled.text.empty()) return scaled;
+    }
     if (!adds_products(prelude_.target(), product->op, node.type)) continue;
     const Text sum = expr(node.args[1 - side]), a = expr(product->args[0]);
     return product_sum_text(prelude_, product->op, node.type, a, expr(product->args[1]), sum);
   }
   const Text a = expr(node.args[0]);
   return binary_text(prelude_, node.op, node.args[0].type(), a, expr(node.args[1]));
+}
+
+/// a * b + sum where one factor is a scalar in all lanes and the target multiplies by those; empty
+/// elsewhere.
+Text FunctionWriter::scaled_sum(const Expr& a, const Expr& b, const Expr& sum) {
+  if (!prelude_.target().scalar_factors) return {};
+  for (const auto& [vector, scalar] : {std::pair(b, a), std::pair(a, b)}) {
+    if (scalar->kind != ExprKind::broadcast) continue;
+    const Text factor = expr(vector), scale = expr(scalar->args[0]);
+    return fma_scalar_text(prelude_, sum.type(), factor, scale, expr(sum));
+  }
+  return {};
 }
 
 bool FunctionWriter::is_summed(const ExprNode& node) const {
@@ -353,6 +369,19 @@ Text FunctionWriter::load_text(const ExprNode& node) {
   return is_bool ? cast_text(prelude_, memory, node.type, gathered) : gathered;
 }
 
+/// The cast of a load that converts; empty where it is nothing of the kind.
+Text FunctionWriter::converted_load(const ExprNode& node) {
+  const ExprNode& load = *node.args[0];
+  if (load.kind != ExprKind::load) return {};
+  const Place& from = place(load.name);
+  const Expr first = contiguous_index(load.args[0]);
+  if (from.variables || from.element.is_vector() || !first ||
+      !converts_in_memory(prelude_, load.type.scalar, node.type)) {
+    return {};
+  }
+  return load_converted(prelude_, load.type.scalar, node.type, address(from, expr(first)));
+}
+
 /// The address may lie behind the buffer, where a pointer must not.
 void FunctionWriter::prefetch(const std::string& buffer, const Expr& index, loop::Cache cache) {
   const Place& from = place(buffer);
@@ -385,7 +414,13 @@ void FunctionWriter::store(const std::string& buffer, const Expr& index, const E
   }
   if (const Expr first = contiguous_index(index)) {
     const Text at = expr(first);
-    line(store_vector(prelude_, type, address(to, at), expr(value)) + ";");
+    const bool converts = value->kind == ExprKind::cast &&
+                          converts_in_memory(prelude_, type.scalar, value->args[0].type());
+    const std::string text = converts
+                                 ? store_converted(prelude_, value->args[0].type(), type.scalar,
+                                                   address(to, at), expr(value->args[0]))
+                                 : store_vector(prelude_, type, address(to, at), expr(value));
+    line(text + ";");
     return;
   }
   const std::vector<std::string> lanes = lane_indices(index);

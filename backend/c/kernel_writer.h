@@ -62,8 +62,10 @@ class FunctionWriter {
   std::string local_of(std::map<std::string, std::string>& names, const std::string& name);
   Text node_text(const loop::Expr& e);
   Text load_text(const loop::ExprNode& node);
+  Text converted_load(const loop::ExprNode& node);
   Text if_text(const loop::ExprNode& node);
   Text binary_of(const loop::ExprNode& node);
+  Text scaled_sum(const loop::Expr& a, const loop::Expr& b, const loop::Expr& sum);
   /// All lanes of a product of bytes, added up by one instruction.
   bool is_summed(const loop::ExprNode& node) const;
   Text summed_product(const loop::ExprNode& node, const Text& sum);

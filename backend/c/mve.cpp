@@ -37,6 +37,15 @@ bool is_register(const Prelude& prelude, Type type) {
          prelude.bits(type.scalar) * type.lanes == kRegisterBits;
 }
 
+char width_letter(const Prelude& prelude, Scalar small) {
+  return prelude.bits(small) == 8 ? 'b' : 'h';
+}
+
+/// The type of pointers that gcc's builtins take.
+const char* element_of_builtin(const Prelude& prelude, Scalar small) {
+  return prelude.bits(small) == 8 ? "__builtin_neon_qi" : "__builtin_neon_hi";
+}
+
 /// Statements that return a value of type `result`: `chosen` where a op b and `other` elsewhere.
 /// The conditions lt and le hold for NaN, so the operands change places.
 std::string chosen_lanes(Prelude& prelude, Op op, Type type, Type result, const std::string& chosen,
@@ -78,7 +87,6 @@ std::string mve_comparison(Prelude& prelude, Op op, Type type) {
 std::string mve_conversion(Prelude& prelude, Scalar from, Type to) {
   const Type source{from, to.lanes};
   const auto has_32_bits = [&](Type type) { return is_register(prelude, type); };
-  const auto is_small = [&](Scalar s) { return loop::is_integer(s) && prelude.bits(s) <= 16; };
   const auto lines = [&](const char* code, const std::string& instruction) {
     return fmt::format("  {} r;\n  __asm__(\"{}\" {});\n  return r;\n", prelude.type(to),
                        instruction, code);
@@ -92,17 +100,32 @@ std::string mve_conversion(Prelude& prelude, Scalar from, Type to) {
   }
   // What has no register of its own passes through memory, which widens and narrows; its address
   // lies in one of the lower registers.
-  const auto width = [&](Scalar s) { return prelude.bits(s) == 8 ? 'b' : 'h'; };
-  if (to_i32 && has_32_bits(to) && is_small(from)) {
-    return lines(
-        ": \"=w\"(r) : \"l\"(&a), \"m\"(a)",
-        fmt::format("vldr{}.{}32 %q0, [%1]", width(from), loop::is_signed(from) ? 's' : 'u'));
+  if (mve_converts_in_memory(prelude, from, to)) {
+    return lines(": \"=w\"(r) : \"l\"(&a), \"m\"(a)",
+                 fmt::format("vldr{}.{}32 %q0, [%1]", width_letter(prelude, from),
+                             loop::is_signed(from) ? 's' : 'u'));
   }
-  if (from_i32 && has_32_bits(source) && is_small(to.scalar)) {
+  if (mve_converts_in_memory(prelude, to.scalar, source)) {
     return lines(": \"=m\"(r) : \"w\"(a), \"l\"(&r)",
-                 fmt::format("vstr{}.32 %q1, [%2]", width(to.scalar)));
+                 fmt::format("vstr{}.32 %q1, [%2]", width_letter(prelude, to.scalar)));
   }
   return {};
+}
+
+bool mve_converts_in_memory(const Prelude& prelude, Scalar small, Type word) {
+  return word.scalar == Scalar::i32 && is_register(prelude, word) && loop::is_integer(small) &&
+         prelude.bits(small) <= 16;
+}
+
+std::string mve_widening_load(Prelude& prelude, Scalar from, Type to) {
+  return fmt::format("  return ({})__builtin_mve_vldr{}q_{}v4si(({} *)(uintptr_t)p);\n",
+                     prelude.type(to), width_letter(prelude, from),
+                     loop::is_signed(from) ? 's' : 'u', element_of_builtin(prelude, from));
+}
+
+std::string mve_narrowing_store(const Prelude& prelude, Scalar to) {
+  return fmt::format("  __builtin_mve_vstr{}q_sv4si(({} *)p, (__simd128_int32_t)v);\n",
+                     width_letter(prelude, to), element_of_builtin(prelude, to));
 }
 
 }  // namespace backcast::c_backend

@@ -21,5 +21,11 @@ std::string mve_choice(Prelude& prelude, loop::Op op, loop::Type type);
 std::string mve_comparison(Prelude& prelude, loop::Op op, loop::Type type);
 /// Statements that return `a` converted: between i32 and f32, from small integers to i32 and back.
 std::string mve_conversion(Prelude& prelude, loop::Scalar from, loop::Type to);
+/// Do loads widen these integers to registers of this type (i32), and stores narrow them?
+bool mve_converts_in_memory(const Prelude& prelude, loop::Scalar small, loop::Type word);
+/// Statements that return the small integers at `p` as a register, and that leave the register `v`
+/// there.
+std::string mve_widening_load(Prelude& prelude, loop::Scalar from, loop::Type to);
+std::string mve_narrowing_store(const Prelude& prelude, loop::Scalar to);
 
 }  // namespace backcast::c_backend

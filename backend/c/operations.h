@@ -87,5 +87,11 @@ Text load_vector(Prelude& prelude, loop::Type type, const std::string& pointer);
 /// The whole call, without semicolon.
 std::string store_vector(Prelude& prelude, loop::Type type, const std::string& pointer,
                          const Text& value);
+/// Do loads and stores convert between small integers and registers of this type?
+bool converts_in_memory(const Prelude& prelude, loop::Scalar small, loop::Type type);
+/// Elements of type `from` converted by such a load; a value converted by such a store.
+Text load_converted(Prelude& prelude, loop::Scalar from, loop::Type to, const std::string& pointer);
+std::string store_converted(Prelude& prelude, loop::Type from, loop::Scalar to,
+                            const std::string& pointer, const Text& value);
 
 }  // namespace backcast::c_backend

@@ -327,16 +327,23 @@ Text fma_text(Prelude& prelude, Type type, const Text& a, const Text& b, const T
 }
 
 Text fma_scalar_text(Prelude& prelude, Type type, const Text& a, const Text& b, const Text& c) {
-  const std::string name = "fma_scalar_" + prelude.tag(type);
+  const bool is_real = loop::is_float(type.scalar);
+  const std::string name = (is_real ? "fma_scalar_" : "mla_scalar_") + prelude.tag(type);
   const Text broadcast = broadcast_text(prelude, type, {"b"});
-  const std::string plain =
-      fmt::format("  return {};\n", fma_text(prelude, type, {"a"}, broadcast, {"c"}).text);
+  const Text plain = is_real ? fma_text(prelude, type, {"a"}, broadcast, {"c"})
+                             : binary_text(prelude, Op::add, type, {"c"},
+                                           binary_text(prelude, Op::mul, type, {"a"}, broadcast));
+  const std::string instruction =
+      is_real ? "  return __builtin_mve_vfmaq_n_fv4sf(c, a, b);\n"
+              : fmt::format(
+                    "  return ({})__builtin_mve_vmlaq_n_sv4si((__simd128_int32_t)c,\n"
+                    "      (__simd128_int32_t)a, b);\n",
+                    prelude.type(type));
   prelude.helper(name, [&] {
     const std::string params =
         fmt::format("{0} a, {1} b, {0} c", prelude.type(type), prelude.type(type.with_lanes(1)));
-    const std::string instruction = "  return __builtin_mve_vfmaq_n_fv4sf(c, a, b);\n";
     return inline_function(prelude.type(type), name, params) + " {\n" +
-           with_mve(prelude, type, instruction, plain) + "}\n";
+           with_mve(prelude, type, instruction, fmt::format("  return {};\n", plain.text)) + "}\n";
   });
   return {fmt::format("{}({}, {}, {})", name, a.text, b.text, c.text)};
 }

@@ -46,6 +46,7 @@ Chooser::Plan Chooser::plan(VectorMode mode, const std::string& lane_axis) {
   for (Access& access : accesses_) access.packable = packable(access);
   schedule_.use_fma =
       target_.has_fma && target_.prefers_fma && (scalar_ != Scalar::f64 || target_.has_f64);
+  schedule_.widens_loads = target_.widening_loads;
   Plan result;
   choose_reduce_order();
   if (mode == VectorMode::lanes) {
@@ -57,8 +58,7 @@ Chooser::Plan Chooser::plan(VectorMode mode, const std::string& lane_axis) {
   } else {
     choose_unrolled();
     choose_vector_axis();
-    const bool turned = choose_transposition() || choose_interleaving();
-    if (!turned) {
+    if (!choose_transposition() && !choose_interleaving()) {
       choose_tile_axis();
       choose_jam();
       choose_sizes();

@@ -229,7 +229,7 @@ void Expansion::border_updates(int64_t m, const Bindings& place, std::vector<Stm
     guard = guard ? (guard && asked) : asked;
   }
   std::vector<Stmt> row;
-  LetCache lets(row, [this](const std::string& base) { return fresh(base); });
+  LetCache lets = let_cache(row);
   guards_hold_ = true;
   for (int64_t n = 0; n < vectors(); ++n) update({m, n, chain_}, vectorizer(n), place, lets, row);
   guards_hold_ = false;

@@ -288,7 +288,7 @@ int64_t Expansion::tap_step(size_t depth, const Axis& axis) const {
 Stmt Expansion::window_updates(const Axis& axis, int64_t step, const Bindings& bindings,
                                const Bindings& reduce) {
   std::vector<Stmt> body;
-  LetCache lets(body, [this](const std::string& base) { return fresh(base); });
+  LetCache lets = let_cache(body);
   const int64_t taps = *static_extent(axis);
   fetch_ahead(bindings, reduce, body);
   for (int64_t position = 0; position <= (rows() - 1) * step + taps - 1; ++position) {
@@ -306,7 +306,7 @@ Stmt Expansion::window_updates(const Axis& axis, int64_t step, const Bindings& b
 
 Stmt Expansion::updates(const Bindings& bindings, const Bindings& reduce) {
   std::vector<Stmt> body;
-  LetCache lets(body, [this](const std::string& base) { return fresh(base); });
+  LetCache lets = let_cache(body);
   fetch_ahead(bindings, reduce, body);
   fetch_operands(bindings, reduce, body);
   std::vector<Bindings> places;
@@ -337,7 +337,7 @@ Stmt Expansion::updates(const Bindings& bindings, const Bindings& reduce) {
 Stmt Expansion::lane_updates(const Bindings& bindings, const Bindings& reduce, const Expr& base,
                              int64_t chain, bool tail) {
   std::vector<Stmt> body;
-  LetCache lets(body, [this](const std::string& name) { return fresh(name); });
+  LetCache lets = let_cache(body);
   for (int64_t m = 0; m < rows(); ++m) {
     Bindings place = at(bindings, m);
     place.insert(reduce.begin(), reduce.end());
@@ -383,7 +383,7 @@ void Expansion::update(const Cell& cell, const Vectorizer& base, const Bindings&
     results.emplace_back(target, taken_in(guard ? value : lets.hoist_loads(value)));
   }
   std::vector<Stmt> guarded;
-  LetCache inside(guarded, [this](const std::string& name) { return fresh(name); });
+  LetCache inside = let_cache(guarded);
   // Accumulators change together.
   if (results.size() > 1) {
     for (auto& [name, value] : results) value = (shared_guard ? inside : lets).bind("next", value);

@@ -33,6 +33,9 @@ class Expansion {
   };
 
   std::string fresh(const std::string& base);
+  LetCache let_cache(std::vector<loop::Stmt>& body) {
+    return {body, [this](const std::string& base) { return fresh(base); }, schedule_.widens_loads};
+  }
   /// Names values by `let` statements at the end of `body`.
   Naming naming(const std::string& base, std::vector<loop::Stmt>& body);
 

@@ -112,6 +112,7 @@ struct NestSchedule {
   bool border_loops = false;
   int64_t reduce_unroll = 1;  // steps of the innermost reduction loop per iteration
   bool use_fma = false;
+  bool widens_loads = false;  // small integers of a register are words as soon as they are loaded
   // A step of a tile goes by its columns: a vector of the operand along the vector axis serves all
   // rows before the next is loaded. By rows otherwise.
   bool by_columns = false;

@@ -143,9 +143,23 @@ Expr LetCache::bind(const std::string& base, const Expr& value) {
   return known_.back().second;
 }
 
+namespace {
+
+/// A register of small integers of which wider ones are made right after they are loaded.
+bool is_widened_load(const Expr& e) {
+  if (e->kind != ExprKind::cast || e->args[0]->kind != ExprKind::load) return false;
+  const loop::Scalar from = e->args[0].type().scalar, to = e.type().scalar;
+  const auto bytes = [](loop::Scalar s) { return byte_size(loop::element_of(s)); };
+  return e.type().is_vector() && loop::is_integer(from) && loop::is_integer(to) &&
+         bytes(from) < bytes(to);
+}
+
+}  // namespace
+
 Expr LetCache::hoist_loads(const Expr& e) {
   if (e->kind == ExprKind::if_then_else) return e;
   if (e->kind == ExprKind::load) return bind(e->name + "v", e);
+  if (widens_ && is_widened_load(e)) return bind(e->args[0]->name + "v", e);
   if (e->args.empty()) return e;
   std::vector<Expr> args;
   bool changed = false;

@@ -48,8 +48,10 @@ struct Vectorizer {
 /// Names for loaded values, one per distinct load, as `let` statements in front of their use.
 class LetCache {
  public:
-  LetCache(std::vector<loop::Stmt>& body, std::function<std::string(const std::string&)> fresh)
-      : body_(body), fresh_(std::move(fresh)) {}
+  /// `widens`: registers of small integers are named as the words that they become.
+  LetCache(std::vector<loop::Stmt>& body, std::function<std::string(const std::string&)> fresh,
+           bool widens = false)
+      : body_(body), fresh_(std::move(fresh)), widens_(widens) {}
 
   /// Every load of a buffer outside lazy branches bound to a name.
   loop::Expr hoist_loads(const loop::Expr& e);
@@ -58,6 +60,7 @@ class LetCache {
  private:
   std::vector<loop::Stmt>& body_;
   std::function<std::string(const std::string&)> fresh_;
+  bool widens_;
   std::vector<std::pair<loop::Expr, loop::Expr>> known_;
 };
 

@@ -38,10 +38,10 @@ class Elementwise {
     builder_.input(name, value, {Dim(kCount)});
     return loop::load({loop::scalar_of(value.element()), lanes_}, name, index());
   }
-  /// A number of f32 that every group reads.
-  Expr first(const std::string& name, double value) {
-    builder_.input(name, Literal::from_doubles(ElementType::f32, {1}, {value}), {Dim(1)});
-    return loop::load({Scalar::f32}, name, loop::index_constant(0));
+  /// A number that every group reads.
+  Expr first(const std::string& name, ElementType element, double value) {
+    builder_.input(name, Literal::from_doubles(element, {1}, {value}), {Dim(1)});
+    return loop::load({loop::scalar_of(element)}, name, loop::index_constant(0));
   }
   void output(Expr value) {
     const std::string name = fmt::format("y{}", stores_.size());
@@ -273,7 +273,7 @@ Case registers_of_four() {
     }
     for (const Op op : {Op::min, Op::max}) e.output(loop::binary(op, x, y));
   }
-  const Expr factor = loop::broadcast(e.first("f", 1.25), kLanes);
+  const Expr factor = loop::broadcast(e.first("f", ElementType::f32, 1.25), kLanes);
   e.output(loop::fma(exact, factor, a));
   e.output(loop::fma(factor, exact, b));
   e.output(loop::fma(exact, exact * factor, exact));
@@ -285,9 +285,38 @@ Case registers_of_four() {
   return e.finish();
 }
 
+/// What passes between memory and such registers: small integers, widened and narrowed, clipped or
+/// not; and sums of integer products with a scalar, which wrap.
+Case small_integers_of_four() {
+  constexpr int32_t kLanes = 4;
+  Elementwise e("small_integers_of_four", kLanes);
+  const Type words{Scalar::i32, kLanes}, reals{Scalar::f32, kLanes};
+  const Expr word = e.input("w", interesting(ElementType::i32, kCount, 51));
+  const Expr few = e.input("f", small_values(ElementType::i32, kCount, 70000, 52));
+  const Expr factor = e.first("k", ElementType::i32, -123457);
+  const auto clipped = [&](const Expr& x, int64_t low, int64_t high) {
+    return loop::binary(Op::min, loop::binary(Op::max, x, loop::int_constant(words, low)),
+                        loop::int_constant(words, high));
+  };
+  for (const ElementType element :
+       {ElementType::i8, ElementType::u8, ElementType::i16, ElementType::u16}) {
+    const Expr small = e.input(std::string(name_of(element)), interesting(element, kCount, 53));
+    const Expr wide = loop::cast(words, small);
+    e.output(wide + word);
+    e.output(loop::cast(reals, small));
+    e.output(loop::cast(small.type(), word));
+    e.output(loop::cast(small.type(), clipped(few, -20, 100)));
+    e.output(word + wide * loop::broadcast(factor, kLanes));
+    e.output(loop::broadcast(factor, kLanes) * wide + few);
+    const Expr byte = loop::cast({Scalar::u8, kLanes}, clipped(few, 0, 255));
+    e.output(loop::cast(small.type(), loop::cast(words, byte) - loop::int_constant(words, 128)));
+  }
+  return e.finish();
+}
+
 }  // namespace
 
-std::vector<Case> register_cases() { return {registers_of_four()}; }
+std::vector<Case> register_cases() { return {registers_of_four(), small_integers_of_four()}; }
 
 std::vector<Case> nearest_cases(std::span<const int32_t> lanes) {
   std::vector<Case> cases;

@@ -158,6 +158,17 @@ TEST(EmitC, RegistersOfFourAreInstructions) {
   }
 }
 
+/// Widened as they are loaded, narrowed as they are stored, never byte by byte.
+TEST(EmitC, SmallIntegersPassRegistersOfFour) {
+  for (const std::string& text : assembly_of(register_cases().back(), "cortex-m55")) {
+    for (const char* instruction : {"vldrb.s32", "vldrb.u32", "vldrh.s32", "vldrh.u32", "vstrb.32",
+                                    "vstrh.32", "vmla.[isu]32\\s+q[0-7], ?q[0-7], ?r"}) {
+      EXPECT_TRUE(std::regex_search(text, std::regex(instruction))) << instruction;
+    }
+    EXPECT_FALSE(std::regex_search(text, std::regex("\t(ldrs?b|strb|ldrs?h|strh)")));
+  }
+}
+
 TEST(EmitC, ByteProductsAreInstructions) {
   struct Row {
     const char *target, *program, *instruction;
