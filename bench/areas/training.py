@@ -7,7 +7,9 @@ mode: the step of a library that trains the last bias only. Its other weights ar
 it rearranges, it rearranged when compiled.
 """
 
+import array
 import json
+import random
 import re
 import shutil
 import sys
@@ -104,13 +106,12 @@ def write_glue(folder, function):
     lines += [f"  return net_{function}(glue_state, &in, &out, arena, NET_ARENA_BYTES, context);",
               "}", ""]
     (folder / "glue.h").write_text("\n".join(lines))
-    import numpy as np
-    generator = np.random.default_rng(1)
+    generator = random.Random(1)
     with open(folder / f"{function}.inputs", "wb") as stream:
         for _, size, is_float in tensors["inputs"]:
-            data = generator.uniform(-1, 1, size // 4).astype("f4") if is_float else \
-                np.zeros(size, "u1")
-            stream.write(data.tobytes())
+            data = array.array("f", (generator.uniform(-1, 1) for _ in range(size // 4))) \
+                if is_float else bytes(size)
+            stream.write(bytes(data))
 
 
 def compile_library(program, network, batch, optimizer, folder, options=()):
