@@ -140,7 +140,9 @@ class IntegerProducts {
     const std::optional<ContractedSums> sums = contracted_sums(node, all_weights);
     if (!sums) return std::nullopt;
     const double shift = range_of(factor)->low - range_of(element)->low;
-    if (bytes.op == &ops::parameter && shift == 0 && border->is_empty()) return std::nullopt;
+    // Bytes that a caller owns are copied to where they lie in words.
+    const bool is_copied = bytes.op == &ops::parameter && shift == 0 && border->is_empty();
+    if (is_copied && !bytes.type.tensor().is_static()) return std::nullopt;
 
     b_.set_loc(node.loc);
     ValueId x = in_i32(rewriter_.copy_all(wide.operands[0]));

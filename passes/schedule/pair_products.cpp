@@ -11,6 +11,7 @@
 #include "ir/loop/visit.h"
 #include "ir/loop/words.h"
 #include "passes/lower/definition_cost.h"
+#include "passes/lower/lower_control.h"
 #include "passes/schedule/affine.h"
 
 namespace backcast {
@@ -128,9 +129,13 @@ class Pairing {
     if (forms_.empty()) return std::move(result_);
     calls_ = loop::count_calls(result_);
     for (loop::EntryPoint& entry : result_.entries) {
+      copies_.clear();
       loop::for_each_call(entry.steps, [&](Step& step) {
         if (calls_[step.kernel] == 1) pair(step);
       });
+      for (const auto& [input, copy] : copies_) {
+        entry.steps.insert(entry.steps.begin(), copy_step(input, copy, result_.buffer(input).loc));
+      }
     }
     return std::move(result_);
   }
@@ -194,7 +199,8 @@ class Pairing {
       const Places places = form == Places::bytes ? form : Places::halves;
       const bool with_sign = is_signed(buffer.element);
       if (*dimension + 1 != read->args.size() || buffer.element == ElementType::u16 ||
-          !loop::lies_in_words(result_, buffer, per_word(places))) {
+          !loop::lies_in_words(result_, is_copied(buffer, form) ? copy_of(buffer) : buffer,
+                               per_word(places))) {
         return {};
       }
       if (form == Places::bytes && !target_.multiplies_bytes(with_sign)) return {};
@@ -334,9 +340,32 @@ class Pairing {
     return {word(at)};
   }
 
+  /// A caller's bytes lie anywhere; their copy in the arena lies in words.
+  static bool is_copied(const Buffer& buffer, Places form) {
+    return form == Places::bytes && buffer.kind == BufferClass::input &&
+           TensorType{buffer.element, buffer.shape}.is_static();
+  }
+
+  static Buffer copy_of(const Buffer& input) {
+    Buffer copy = input;
+    copy.name += "_copy";
+    copy.kind = BufferClass::arena;
+    copy.view_of = -1;
+    copy.view_offset = Dim(0);
+    return copy;
+  }
+
   /// Makes the call hand over words.
   void hand_over_words(Step& step, const Factor& factor) {
-    const BufferId id = loop::buffer_of(result_.kernels.at(step.kernel), step, factor.read->name);
+    BufferId id = loop::buffer_of(result_.kernels.at(step.kernel), step, factor.read->name);
+    if (!factor.constant && is_copied(result_.buffer(id), factor.places)) {
+      const auto [known, is_new] = copies_.try_emplace(id, BufferId{-1});
+      if (is_new) {
+        const Buffer copy = copy_of(result_.buffer(id));
+        known->second = loop::add_buffer(result_, copy.name, copy);
+      }
+      id = known->second;
+    }
     const int64_t count = per_word(factor.places);
     hand_over(step, factor,
               factor.constant
@@ -360,6 +389,7 @@ class Pairing {
   std::vector<Places> forms_;  // the best first
   Program result_;
   std::map<std::string, int64_t> calls_;
+  std::map<BufferId, BufferId> copies_;  // of an entry point's inputs
 };
 
 }  // namespace

@@ -3,7 +3,8 @@
 // multiplies those (vpdpbusd, usdot, sdot). Operands are seen as words of neighbours.
 //   Requires: definitions, before scheduling.
 //   Ensures: the same values. Constants lie in words along the sum, of four bytes where there are
-//   no vectors, too; a tensor keeps its place, and kernels read it through a view of words.
+//   no vectors, too; a tensor keeps its place, and kernels read it through a view of words. What a
+//   caller hands over in bytes, wherever it lies, is copied first.
 #pragma once
 
 #include "ir/loop/program.h"
