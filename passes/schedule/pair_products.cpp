@@ -134,6 +134,7 @@ class Pairing {
         if (calls_[step.kernel] == 1) pair(step);
       });
       for (const auto& [input, copy] : copies_) {
+        if (result_.buffer(input).view_of >= 0) continue;
         entry.steps.insert(entry.steps.begin(), copy_step(input, copy, result_.buffer(input).loc));
       }
     }
@@ -192,14 +193,15 @@ class Pairing {
     const std::optional<size_t> dimension = dimension_along(read, axis);
     if (reads_of(definition, read->name) != 1 || !dimension) return std::nullopt;
     const Kernel& kernel = result_.kernels.at(step.kernel);
-    const Buffer& buffer = result_.buffer(loop::buffer_of(kernel, step, read->name));
+    const BufferId id = loop::buffer_of(kernel, step, read->name);
+    const Buffer& buffer = result_.buffer(id);
     const Dim& length = buffer.shape[*dimension];
     if (!length.is_constant() || length.constant() % per_word(form) != 0) return std::nullopt;
     if (!loop::passes_constant(result_, kernel, step, read->name)) {
       const Places places = form == Places::bytes ? form : Places::halves;
       const bool with_sign = is_signed(buffer.element);
       if (*dimension + 1 != read->args.size() || buffer.element == ElementType::u16 ||
-          !loop::lies_in_words(result_, is_copied(buffer, form) ? copy_of(buffer) : buffer,
+          !loop::lies_in_words(result_, is_copied(id, form) ? in_arena(buffer) : buffer,
                                per_word(places))) {
         return {};
       }
@@ -341,31 +343,31 @@ class Pairing {
   }
 
   /// A caller's bytes lie anywhere; their copy in the arena lies in words.
-  static bool is_copied(const Buffer& buffer, Places form) {
-    return form == Places::bytes && buffer.kind == BufferClass::input &&
-           TensorType{buffer.element, buffer.shape}.is_static();
+  bool is_copied(BufferId id, Places form) const {
+    const Buffer& whole = result_.buffer(result_.owner(id));
+    return form == Places::bytes && whole.kind == BufferClass::input &&
+           TensorType{whole.element, whole.shape}.is_static();
   }
 
-  static Buffer copy_of(const Buffer& input) {
-    Buffer copy = input;
-    copy.name += "_copy";
-    copy.kind = BufferClass::arena;
-    copy.view_of = -1;
-    copy.view_offset = Dim(0);
-    return copy;
+  static Buffer in_arena(Buffer buffer) {
+    buffer.kind = BufferClass::arena;
+    return buffer;
+  }
+
+  /// The same part of the copy: rows that a loop reads are views of what was copied before it.
+  BufferId copied(BufferId id) {
+    const auto known = copies_.find(id);
+    if (known != copies_.end()) return known->second;
+    Buffer copy = in_arena(result_.buffer(id));
+    if (copy.view_of >= 0) copy.view_of = copied(copy.view_of);
+    const std::string wish = copy.name + "_copy";
+    return copies_[id] = loop::add_buffer(result_, wish, std::move(copy));
   }
 
   /// Makes the call hand over words.
   void hand_over_words(Step& step, const Factor& factor) {
     BufferId id = loop::buffer_of(result_.kernels.at(step.kernel), step, factor.read->name);
-    if (!factor.constant && is_copied(result_.buffer(id), factor.places)) {
-      const auto [known, is_new] = copies_.try_emplace(id, BufferId{-1});
-      if (is_new) {
-        const Buffer copy = copy_of(result_.buffer(id));
-        known->second = loop::add_buffer(result_, copy.name, copy);
-      }
-      id = known->second;
-    }
+    if (!factor.constant && is_copied(id, factor.places)) id = copied(id);
     const int64_t count = per_word(factor.places);
     hand_over(step, factor,
               factor.constant
@@ -389,7 +391,7 @@ class Pairing {
   std::vector<Places> forms_;  // the best first
   Program result_;
   std::map<std::string, int64_t> calls_;
-  std::map<BufferId, BufferId> copies_;  // of an entry point's inputs
+  std::map<BufferId, BufferId> copies_;  // of an entry point's inputs and their views
 };
 
 }  // namespace
