@@ -1,6 +1,7 @@
 """What `profile` and `compare` run: an inference of a model, or a function of a training library."""
 
 import argparse
+import os
 import pathlib
 import re
 from array import array
@@ -15,6 +16,8 @@ def add_options(parser):
     parser.add_argument("--compiler", default="gcc", help="for --emit c, with -O3")
     parser.add_argument("--function", default="train_step", help="of a training library")
     parser.add_argument("--optimizer", default="sgd")
+    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)))
+    common.add_program_option(parser)
 
 
 def worker_of(what: str, program: pathlib.Path, folder: pathlib.Path, options: argparse.Namespace):

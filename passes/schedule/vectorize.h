@@ -50,7 +50,7 @@ class LetCache {
  public:
   /// `widens`: registers of small integers are named as the words that they become.
   LetCache(std::vector<loop::Stmt>& body, std::function<std::string(const std::string&)> fresh,
-           bool widens = false)
+           bool widens)
       : body_(body), fresh_(std::move(fresh)), widens_(widens) {}
 
   /// Every load of a buffer outside lazy branches bound to a name.
