@@ -400,7 +400,6 @@ bool Chooser::is_tiled(const std::string& axis) const {
 
 /// Whether all constants of the contraction stay in the first cache, beside what runs past them.
 bool Chooser::are_constants_near() const {
-  if (target_.vector_bits == 0) return false;
   int64_t bytes = 0;
   for (const loop::BufferParam& param : kernel_.buffers) {
     const bool packed = std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
