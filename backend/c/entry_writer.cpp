@@ -348,14 +348,24 @@ bool may_overlap(const loop::Program& program, BufferId a, BufferId b) {
          y.offset < x.offset + program.storage_bytes(owner_a);
 }
 
+/// Where what is written says that it overlaps nothing, what is read need not say so.
+void drop_needless(const loop::Kernel& kernel, KernelUse& use) {
+  const auto is_read = [](const loop::BufferParam& b) { return b.mode == loop::AccessMode::read; };
+  for (const loop::BufferParam& buffer : kernel.buffers) {
+    if (!is_read(buffer) && !use.restricted.contains(buffer.name)) return;
+  }
+  for (const loop::BufferParam& buffer : kernel.buffers) {
+    if (is_read(buffer)) use.restricted.erase(buffer.name);
+  }
+}
+
 }  // namespace
 
 std::map<std::string, KernelUse> kernel_uses(const loop::Program& program) {
   std::map<std::string, KernelUse> uses;
   for (const auto& [name, kernel] : program.kernels) {
-    for (const loop::BufferParam& buffer : kernel.buffers) {
-      if (buffer.mode != loop::AccessMode::read) uses[name].restricted.insert(buffer.name);
-    }
+    for (const loop::BufferParam& buffer : kernel.buffers)
+      uses[name].restricted.insert(buffer.name);
   }
   for (const loop::EntryPoint& entry : program.entries) {
     for (const Step* flat : loop::flat_steps(entry.steps)) {
@@ -381,6 +391,7 @@ std::map<std::string, KernelUse> kernel_uses(const loop::Program& program) {
       }
     }
   }
+  for (auto& [name, use] : uses) drop_needless(program.kernels.at(name), use);
   return uses;
 }
 

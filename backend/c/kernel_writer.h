@@ -91,7 +91,7 @@ class FunctionWriter {
 
 /// How a kernel's parameters may overlap in the program's calls.
 struct KernelUse {
-  std::set<std::string> restricted;  // written parameters that overlap no other
+  std::set<std::string> restricted;  // parameters that say that they overlap no other
   std::set<std::string> overlaid;    // parameters that overlap one of another element type
 };
 

@@ -1,12 +1,15 @@
-// See overlap.h. The walk goes through a kernel's accesses in order and keeps the end of what has
-// been written; every read behind it asks for a distance. Indices are intervals: of one value for
-// the variables of loops that are walked through, of all values for the others.
+// See overlap.h. The walk goes through a kernel's accesses in order and keeps the bounds of what
+// has been written; every read behind it asks for a distance. Indices are intervals: of one value
+// for the variables of loops that are walked through, of all values for the others.
 #include "ir/loop/overlap.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <unordered_map>
 
 #include "ir/loop/integer_fold.h"
+#include "ir/loop/step_access.h"
 
 namespace backcast::loop {
 namespace {
@@ -56,21 +59,35 @@ Interval operation(Op op, const Interval& a, const Interval& b) {
   }
 }
 
+/// A storage as a kernel reaches it.
+struct Storage {
+  struct View {
+    int64_t begin = 0;    // of the parameter, in bytes from the start of the storage
+    int64_t element = 1;  // bytes
+  };
+  int64_t bytes = 0;
+  std::map<std::string, View> views;  // by parameter
+
+  /// The bytes [min, max) of an access to elements `at` and `lanes` - 1 behind each.
+  Interval range(const std::string& parameter, const Interval& at, int64_t lanes) const {
+    const View& view = views.at(parameter);
+    const int64_t least = at.is_known() ? view.begin + at.min * view.element : 0;
+    const int64_t most = at.is_known() ? view.begin + (at.max + lanes) * view.element : bytes;
+    return {std::max<int64_t>(least, 0), std::min(most, bytes)};
+  }
+};
+
 class DistanceWalk {
  public:
-  DistanceWalk(const Kernel& kernel, const std::set<std::string>& reads, const std::string& written)
-      : kernel_(kernel), reads_(reads), written_(written) {
-    const BufferParam* param = kernel.find(written);
-    element_bytes_ = byte_size(element_of(param->element));
-    whole_ = element_bytes_;
-    for (const Dim& extent : param->shape) whole_ *= extent.constant();
-  }
+  DistanceWalk(const Kernel& kernel, const Storage& read, const Storage& written)
+      : kernel_(kernel), read_(read), written_(written) {}
 
-  std::optional<int64_t> run() {
+  std::optional<OverlapDistance> run() {
     measure(kernel_.body);
     walk(kernel_.body, 1);
     if (has_definition_) return {};
-    return std::min(distance_, whole_);
+    return OverlapDistance{std::min(distance_.read_above, written_.bytes),
+                           std::min(distance_.written_above, read_.bytes)};
   }
 
  private:
@@ -81,7 +98,7 @@ class DistanceWalk {
 
   Size measure(const Stmt& stmt) {
     if (!stmt) return {};
-    Size size{1, stmt->kind == StmtKind::store && stmt->name == written_};
+    Size size{1, stmt->kind == StmtKind::store && written_.views.contains(stmt->name)};
     has_definition_ = has_definition_ || stmt->kind == StmtKind::define;
     for (const Expr& e : stmt->exprs) size.nodes += nodes_of(e);
     for (const Stmt& inner : stmt->body) {
@@ -128,10 +145,10 @@ class DistanceWalk {
   /// Everything below counts as written first and read afterwards.
   void take_as_one(const Stmt& stmt) {
     as_one_ = true;
-    least_read_ = INT64_MAX;
+    all_reads_ = {INT64_MAX, INT64_MIN};
     collect(stmt);
     as_one_ = false;
-    if (least_read_ != INT64_MAX) read_from(least_read_);
+    if (all_reads_.min < all_reads_.max) ask_for(all_reads_);
   }
 
   void collect(const Stmt& stmt) {
@@ -154,28 +171,30 @@ class DistanceWalk {
       const Type& type = stmt->exprs[0].type();
       variables_[stmt->name] = type.scalar == Scalar::index ? range(stmt->exprs[0]) : Interval{};
     }
-    if (stmt->kind != StmtKind::store || stmt->name != written_) return;
+    if (stmt->kind != StmtKind::store || !written_.views.contains(stmt->name)) return;
     const Expr& index = stmt->exprs[0];
-    const Interval at = range(index);
     const int64_t lanes = index.type().is_vector() ? 1 : stmt->exprs[1].type().lanes;
-    const int64_t end = at.is_known() ? (at.max + lanes) * element_bytes_ : whole_;
-    written_end_ = std::max(written_end_, std::min(end, whole_));
+    const Interval bytes = written_.range(stmt->name, range(index), lanes);
+    so_far_ = {std::min(so_far_.min, bytes.min), std::max(so_far_.max, bytes.max)};
   }
 
   void visit_reads(const Expr& e) {
     for (const Expr& a : e->args) visit_reads(a);
-    if (e->kind != ExprKind::load || !reads_.contains(e->name)) return;
-    const Interval at = range(e->args[0]);
-    const int64_t from = at.is_known() ? std::max<int64_t>(at.min, 0) * element_bytes_ : 0;
+    if (e->kind != ExprKind::load || !read_.views.contains(e->name)) return;
+    const int64_t lanes = e->args[0].type().is_vector() ? 1 : e.type().lanes;
+    const Interval bytes = read_.range(e->name, range(e->args[0]), lanes);
     if (as_one_) {
-      least_read_ = std::min(least_read_, from);
+      all_reads_ = {std::min(all_reads_.min, bytes.min), std::max(all_reads_.max, bytes.max)};
     } else {
-      read_from(from);
+      ask_for(bytes);
     }
   }
 
-  void read_from(int64_t position) {
-    if (written_end_ > 0) distance_ = std::max(distance_, written_end_ - position);
+  /// What is read now lies above or below all that has been written.
+  void ask_for(const Interval& bytes) {
+    if (so_far_.min >= so_far_.max) return;
+    distance_.read_above = std::max(distance_.read_above, so_far_.max - bytes.min);
+    distance_.written_above = std::max(distance_.written_above, bytes.max - so_far_.min);
   }
 
   Interval range(const Expr& e) const {
@@ -205,51 +224,46 @@ class DistanceWalk {
   }
 
   const Kernel& kernel_;
-  const std::set<std::string>& reads_;
-  const std::string& written_;
-  int64_t element_bytes_ = 1, whole_ = 0;
+  const Storage& read_;
+  const Storage& written_;
   std::unordered_map<const StmtNode*, Size> sizes_;
   std::unordered_map<std::string, Interval> variables_;
   bool has_definition_ = false, as_one_ = false;
-  int64_t least_read_ = INT64_MAX;
-  int64_t written_end_ = 0;           // of all that has been written, in bytes
-  int64_t distance_ = INT64_MIN / 2;  // asked for so far
+  Interval all_reads_;                        // of what counts as one; bytes [min, max)
+  Interval so_far_ = {INT64_MAX, INT64_MIN};  // all that has been written; bytes [min, max)
+  OverlapDistance distance_ = {INT64_MIN / 2, INT64_MIN / 2};  // asked for so far
 };
+
+/// The storage as the step's parameters see it; empty where one of them does not in this mode, or
+/// sizes or places are symbolic.
+std::optional<Storage> storage_of(const Program& program, const Step& step, BufferId id,
+                                  AccessMode mode) {
+  const Kernel& kernel = program.kernels.at(step.kernel);
+  Storage storage{program.storage_bytes(id), {}};
+  for (size_t i = 0; i < step.buffers.size(); ++i) {
+    if (program.owner(step.buffers[i]) != id) continue;
+    const BufferParam& param = kernel.buffers[i];
+    const Dim begin = byte_offset(program, step.buffers[i]);
+    const bool is_fixed =
+        begin.is_constant() && std::all_of(param.shape.begin(), param.shape.end(),
+                                           [](const Dim& extent) { return extent.is_constant(); });
+    if (param.mode != mode || !is_fixed) return {};
+    storage.views[param.name] = {begin.constant(), byte_size(element_of(param.element))};
+  }
+  return storage;
+}
 
 }  // namespace
 
-std::optional<int64_t> write_read_distance(const Kernel& kernel, const std::set<std::string>& reads,
-                                           const std::string& written) {
-  const BufferParam* param = kernel.find(written);
-  if (!kernel.sizes.empty() || param == nullptr || !kernel.body) return {};
-  const auto is_symbolic = [](const Dim& extent) { return !extent.is_constant(); };
-  if (std::any_of(param->shape.begin(), param->shape.end(), is_symbolic)) return {};
-  return DistanceWalk(kernel, reads, written).run();
-}
-
-std::optional<int64_t> overlap_distance(const Program& program, const Step& step, BufferId read,
-                                        BufferId written) {
+std::optional<OverlapDistance> overlap_distance(const Program& program, const Step& step,
+                                                BufferId read, BufferId written) {
   if (step.kind != StepKind::call || step.grain != 0) return {};
   const Kernel& kernel = program.kernels.at(step.kernel);
-  if (program.buffer(read).element != program.buffer(written).element) return {};
-  std::set<std::string> reads;
-  std::string target;
-  for (size_t i = 0; i < step.buffers.size(); ++i) {
-    const BufferId owner = program.owner(step.buffers[i]);
-    if (owner != read && owner != written) continue;
-    const bool is_whole = step.buffers[i] == owner;
-    const AccessMode mode = owner == read ? AccessMode::read : AccessMode::write;
-    if (!is_whole || kernel.buffers[i].mode != mode) return {};
-    if (owner == read) {
-      reads.insert(kernel.buffers[i].name);
-    } else if (target.empty()) {
-      target = kernel.buffers[i].name;
-    } else {
-      return {};
-    }
-  }
-  if (reads.empty() || target.empty()) return {};
-  return write_read_distance(kernel, reads, target);
+  if (!kernel.sizes.empty() || !kernel.body) return {};
+  const std::optional<Storage> from = storage_of(program, step, read, AccessMode::read);
+  const std::optional<Storage> to = storage_of(program, step, written, AccessMode::write);
+  if (!from || !to || from->views.empty() || to->views.size() != 1) return {};
+  return DistanceWalk(kernel, *from, *to).run();
 }
 
 namespace {

@@ -4,27 +4,25 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
-#include <string>
 
 #include "ir/loop/liveness.h"
 #include "ir/loop/program.h"
 
 namespace backcast::loop {
 
-/// Bytes by which the parameters `reads`, all at one address, have to start above the start of
-/// `written` so that the kernel writes no byte that it reads through them later. 0 or less: they
-/// may start together. At most the bytes of `written`, at which nothing overlaps. Loops are walked
-/// through as far as a budget goes; beyond it, and inside parallel loops, everything of one loop
-/// counts as written before any of it is read. Empty: a definition, whose order is open, or
-/// symbolic sizes.
-std::optional<int64_t> write_read_distance(const Kernel& kernel, const std::set<std::string>& reads,
-                                           const std::string& written);
+/// How far apart a result and an operand have to start so that no byte is written that is read
+/// later, in bytes: either is enough. 0 or less: they may start together.
+struct OverlapDistance {
+  int64_t read_above = 0;     // the operand above the result; at most the bytes of the result
+  int64_t written_above = 0;  // the result above the operand; at most the bytes of the operand
+};
 
-/// The same for a step: a call in one piece that reaches the two storages as a whole, `read` by
-/// reading and `written` by writing alone, both of one element type.
-std::optional<int64_t> overlap_distance(const Program& program, const Step& step, BufferId read,
-                                        BufferId written);
+/// The distances of a step: a call in one piece that reaches the storage `read` by reading and
+/// `written` by writing alone, through one parameter. Loops are walked through as far as a budget
+/// goes; beyond it, and inside parallel loops, everything of one loop counts as written before any
+/// of it is read. Empty: another step, a definition, whose order is open, or symbolic sizes.
+std::optional<OverlapDistance> overlap_distance(const Program& program, const Step& step,
+                                                BufferId read, BufferId written);
 
 /// Whether a storage with this range is dead after step `at` (numbered as in flat_steps): it is the
 /// last one to use it, and no loop around the step reads it again in its next trip.

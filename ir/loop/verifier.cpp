@@ -266,8 +266,10 @@ class ProgramChecker {
                     const Placed& heir) const {
     if (old.last != heir.first) return false;
     const Step& step = *steps[static_cast<size_t>(heir.first)];
-    const std::optional<int64_t> distance = overlap_distance(program_, step, old.id, heir.id);
-    return distance && heir.begin + *distance <= old.begin;
+    const std::optional<OverlapDistance> distance =
+        overlap_distance(program_, step, old.id, heir.id);
+    return distance && (heir.begin + distance->read_above <= old.begin ||
+                        old.begin + distance->written_above <= heir.begin);
   }
 
   /// Whether the one may share bytes with the other while both live: they meet in one step, which

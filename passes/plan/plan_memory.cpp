@@ -3,12 +3,14 @@
 #include "passes/plan/plan_memory.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "ir/graph/error.h"
 #include "ir/loop/liveness.h"
 #include "ir/loop/overlap.h"
 #include "ir/loop/step_access.h"
+#include "passes/plan/alternate_directions.h"
 #include "passes/plan/place_tightly.h"
 
 namespace backcast {
@@ -46,6 +48,9 @@ class Planner {
     place_state();
     return std::move(result_);
   }
+
+  /// Of the placement that run() made, entry by entry, in the order of steps.
+  const std::vector<ReachingCall>& reaching() const { return reaching_; }
 
   int64_t bound(size_t entry) {
     forget_offsets();
@@ -137,7 +142,7 @@ class Planner {
     return -1;
   }
 
-  PlacementProblem problem(const loop::EntryPoint& entry) const {
+  PlacementProblem problem(const loop::EntryPoint& entry) {
     PlacementProblem problem;
     for (const Block& block : blocks_) {
       problem.buffers.push_back({block.first, block.last + 1, block.bytes, alignment_});
@@ -147,7 +152,7 @@ class Planner {
   }
 
   /// Overlaps of results with operands that end with the step, where they lower the bound.
-  void add_overlaps(const loop::EntryPoint& entry, PlacementProblem& problem) const {
+  void add_overlaps(const loop::EntryPoint& entry, PlacementProblem& problem) {
     const std::vector<const loop::Step*> steps = loop::flat_steps(entry.steps);
     std::vector<int64_t> live(steps.size(), 0);
     for (const Block& block : blocks_) {
@@ -164,35 +169,49 @@ class Planner {
     std::stable_sort(fullest.begin(), fullest.end(),
                      [&](size_t a, size_t b) { return live[a] > live[b]; });
     int64_t level = 0;
+    std::map<size_t, ReachingCall> calls;  // by step
     for (const size_t s : fullest) {
       if (live[s] <= level) break;
       AllowedOverlap best;
       int64_t saved = 0;
-      for (const size_t lower : begin[s]) {
-        for (const size_t upper : end[s]) {
-          if (lower == upper || blocks_[upper].first == blocks_[upper].last) continue;
-          const int64_t distance = distance_of(entry, *steps[s], int64_t(s), lower, upper);
-          const int64_t together = std::max(blocks_[lower].bytes, blocks_[upper].bytes + distance);
-          const int64_t saving = blocks_[lower].bytes + blocks_[upper].bytes - together;
-          if (saving <= saved) continue;
-          saved = saving;
-          best = {lower, upper, distance};
+      for (const size_t written : begin[s]) {
+        for (const size_t read : end[s]) {
+          for (const AllowedOverlap& overlap :
+               allowed(entry, *steps[s], int64_t(s), read, written)) {
+            const int64_t lower = blocks_[overlap.lower].bytes;
+            const int64_t upper = blocks_[overlap.upper].bytes;
+            const int64_t saving = lower + upper - std::max(lower, upper + overlap.distance);
+            if (saving <= saved) continue;
+            saved = saving;
+            best = overlap;
+            calls[s] = {steps[s]->kernel, blocks_[read].members.front(),
+                        blocks_[written].members.front()};
+          }
         }
       }
       if (saved > 0) problem.overlaps.push_back(best);
       level = std::max(level, live[s] - saved);
     }
+    for (auto& [step, call] : calls) reaching_.push_back(std::move(call));
   }
 
-  /// How far above the start of block `lower`, which begins with the step, `upper` has to start,
-  /// which ends with it; the bytes of `lower` when they may not overlap.
-  int64_t distance_of(const loop::EntryPoint& entry, const loop::Step& step, int64_t at,
-                      size_t lower, size_t upper) const {
-    const BufferId written = blocks_[lower].members.front(), read = blocks_[upper].members.back();
-    if (!loop::ends_at(entry, ranges_[size_t(read)], at)) return blocks_[lower].bytes;
-    const std::optional<int64_t> distance = loop::overlap_distance(result_, step, read, written);
-    if (!distance) return blocks_[lower].bytes;
-    return std::min(blocks_[lower].bytes, round_up(std::max<int64_t>(*distance, 1)));
+  /// The overlaps of block `written`, which begins with the step, and `read`, which ends with it.
+  std::vector<AllowedOverlap> allowed(const loop::EntryPoint& entry, const loop::Step& step,
+                                      int64_t at, size_t read, size_t written) const {
+    if (read == written || blocks_[read].first == blocks_[read].last) return {};
+    const BufferId operand = blocks_[read].members.back();
+    const BufferId result = blocks_[written].members.front();
+    if (!loop::ends_at(entry, ranges_[size_t(operand)], at)) return {};
+    const auto distance = loop::overlap_distance(result_, step, operand, result);
+    if (!distance) return {};
+    std::vector<AllowedOverlap> overlaps;
+    const auto add = [&](size_t lower, size_t upper, int64_t bytes) {
+      bytes = round_up(std::max<int64_t>(bytes, 1));
+      if (bytes < blocks_[lower].bytes) overlaps.push_back({lower, upper, bytes});
+    };
+    add(written, read, distance->read_above);
+    add(read, written, distance->written_above);
+    return overlaps;
   }
 
   void place(const PlacementProblem& problem) {
@@ -212,13 +231,20 @@ class Planner {
   std::vector<LiveRange> ranges_;
   std::vector<Block> blocks_;
   std::vector<int> block_of_;
+  std::vector<ReachingCall> reaching_;
 };
 
 }  // namespace
 
 Program plan_memory(const Program& program, const TargetInfo& target,
                     const PlacementProgress& progress) {
-  return Planner(program, target, progress).run();
+  Planner planner(program, target, progress);
+  Program best = planner.run();
+  for (const Program& way : alternate_directions(program, planner.reaching())) {
+    Program planned = Planner(way, target, progress).run();
+    if (planned.arena_bytes < best.arena_bytes) best = std::move(planned);
+  }
+  return best;
 }
 
 int64_t arena_bound(const Program& program, size_t entry, const TargetInfo& target) {

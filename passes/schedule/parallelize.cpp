@@ -11,6 +11,7 @@
 #include "ir/loop/step_access.h"
 #include "ir/loop/visit.h"
 #include "passes/schedule/independence.h"
+#include "passes/schedule/outer_loops.h"
 
 namespace backcast {
 namespace {
@@ -73,72 +74,6 @@ int64_t work_of(const Stmt& stmt) {
   return work + std::max<int64_t>(trips, 0) * inside;
 }
 
-/// A loop whose iterations can be counted before it runs.
-bool is_counted(const Stmt& stmt) {
-  int64_t begin = 0, extent = 0;
-  return stmt->kind == StmtKind::for_loop && stmt->for_kind == loop::ForKind::serial &&
-         loop::as_constant(stmt->exprs[0], begin) && loop::as_constant(stmt->exprs[1], extent) &&
-         extent > 0;
-}
-
-int64_t extent_of(const Stmt& loop) {
-  int64_t extent = 0;
-  loop::as_constant(loop->exprs[1], extent);
-  return extent;
-}
-
-/// A step that passes memory twice, other than where the kernel says that this is harmless.
-bool is_overlaid(const Program& program, const Kernel& kernel, const Step& step) {
-  for (size_t i = 0; i < step.buffers.size(); ++i) {
-    const loop::BufferParam& written = kernel.buffers[i];
-    if (written.mode == loop::AccessMode::read) continue;
-    for (size_t j = 0; j < step.buffers.size(); ++j) {
-      if (i == j || program.owner(step.buffers[i]) != program.owner(step.buffers[j])) continue;
-      const std::vector<std::string>& over = written.over;
-      const bool same = loop::byte_offset(program, step.buffers[i]) ==
-                            loop::byte_offset(program, step.buffers[j]) &&
-                        std::find(over.begin(), over.end(), kernel.buffers[j].name) != over.end();
-      if (!same) return true;
-    }
-  }
-  return false;
-}
-
-std::string fresh_size(const Kernel& kernel, std::string name) {
-  std::set<std::string> taken(kernel.sizes.begin(), kernel.sizes.end());
-  for (const loop::BufferParam& param : kernel.buffers) taken.insert(param.name);
-  loop::visit(
-      kernel.body, [&](const Stmt& s) { taken.insert(s->name); },
-      [&](const Expr& e) { taken.insert(e->name); });
-  while (taken.contains(name)) name += "_";
-  return name;
-}
-
-/// The statements of a kernel's body as loops of independent iterations, of which the proof is
-/// about all together: any other statement is one iteration. Empty where there is no such loop.
-std::vector<Stmt> outer_loops(const Kernel& kernel) {
-  const Stmt& body = kernel.body;
-  const std::vector<Stmt> parts =
-      body->kind == StmtKind::block ? body->body : std::vector<Stmt>{body};
-  std::vector<Stmt> loops;
-  bool any = false;
-  const auto once = [&](const Stmt& stmt) {
-    const std::string name = fresh_size(kernel, fmt::format("once{}", loops.size()));
-    return loop::for_loop(name, Expr(0), Expr(1), stmt);
-  };
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i]->kind == StmtKind::let || parts[i]->kind == StmtKind::alloc) {
-      // What follows knows the name.
-      loops.push_back(once(loop::block({parts.begin() + static_cast<int64_t>(i), parts.end()})));
-      break;
-    }
-    const bool shared = is_counted(parts[i]) && are_independent(kernel, {parts[i]});
-    any = any || (shared && extent_of(parts[i]) > 1);
-    loops.push_back(shared ? parts[i] : once(parts[i]));
-  }
-  return any ? loops : std::vector<Stmt>();
-}
-
 /// A loop of few iterations and the one that is all of its body as a single loop, where the inner
 /// one's iterations are independent as well; otherwise the loop itself.
 Stmt collapsed(const Kernel& kernel, const Stmt& outer) {
@@ -148,7 +83,7 @@ Stmt collapsed(const Kernel& kernel, const Stmt& outer) {
     return outer;
   }
   const int64_t each = extent_of(inner);
-  const std::string name = fresh_size(kernel, outer->name + "_" + inner->name);
+  const std::string name = fresh_name(kernel, outer->name + "_" + inner->name);
   const Expr at = loop::var(name);
   return loop::for_loop(
       name, Expr(0), Expr(extent_of(outer) * each),
@@ -176,7 +111,7 @@ class Parallelizing {
     const int64_t work = work_of(kernel.body);
     if (work < 2 * target_.parallel_grain) return;
     std::vector<Stmt> loops = outer_loops(kernel);
-    if (loops.empty() || !are_independent(kernel, loops)) return;
+    if (loops.empty()) return;
     int64_t iterations = 0;
     for (Stmt& stmt : loops) {
       stmt = collapsed(kernel, stmt);
@@ -186,10 +121,10 @@ class Parallelizing {
     const int64_t grain = (target_.parallel_grain + each - 1) / each;
     if (iterations < 2 * grain) return;
     for (const Step* step : calls) {
-      if (step->grain > 0 || is_overlaid(result_, kernel, *step)) return;
+      if (step->grain > 0 || is_overlaid(result_, *step)) return;
     }
-    const std::string begin = fresh_size(kernel, "range_begin");
-    const std::string end = fresh_size(kernel, "range_end");
+    const std::string begin = fresh_name(kernel, "range_begin");
+    const std::string end = fresh_name(kernel, "range_end");
     kernel.body = in_range(loops, loop::var(begin), loop::var(end), iterations);
     kernel.sizes.insert(kernel.sizes.end(), {begin, end});
     for (Step* step : calls) {
