@@ -30,7 +30,7 @@ CompiledModel compile_with_progress(CompileRequest request) {
 int run(Options& o) {
   Emit emit = parse_emit(o.emit);
   o.request.dims = parse_dims(o.dims);
-  o.model_options.apply_to(o.request.pipeline);
+  o.model_options.apply_to(o.request);
   o.request.training = o.training.request();
   o.request.pipeline.passes.ram = parse_ram(o.ram);
   o.request.pipeline.print_after.insert(o.print_after.begin(), o.print_after.end());

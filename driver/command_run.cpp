@@ -51,7 +51,7 @@ std::vector<Literal> read_inputs(const std::vector<std::string>& words,
 
 int run(Options& o) {
   o.request.dims = parse_dims(o.dims);
-  o.model_options.apply_to(o.request.pipeline);
+  o.model_options.apply_to(o.request);
   CompiledModel model = compile_model(o.request);
   std::vector<Literal> inputs = read_inputs(o.inputs, model.imported.input_names);
   SymbolValues sizes = sizes_for(model.result.program, inputs);

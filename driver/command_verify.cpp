@@ -64,7 +64,7 @@ Results run_all(const Options& o, const std::vector<DataSet>& sets) {
 
 int run(Options& o) {
   o.request.dims = parse_dims(o.dims);
-  o.model_options.apply_to(o.request.pipeline);
+  o.model_options.apply_to(o.request);
   const fs::path model(o.request.model);
   const std::string folder = o.data.empty() ? model.parent_path().string() : o.data;
   const std::vector<DataSet> sets = read_data_sets(folder);

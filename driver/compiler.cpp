@@ -153,6 +153,7 @@ uint64_t hash_of_values(const Module& module) {
 CompiledModel compile_model(const CompileRequest& request) {
   CompiledModel model;
   model.target = resolve_target(request.target);
+  if (request.one_thread) model.target.parallel_grain = 0;
   model.model_file = fs::path(request.model).filename().string();
   PipelineOptions options = request.pipeline;
   options.name = library_name(request.name, request.model);

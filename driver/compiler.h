@@ -35,6 +35,7 @@ struct CompileRequest {
   std::optional<TrainingRequest> training;  // the library also trains
   DerivativeRequest derivatives;            // entry points beside `run`; not with training
   PipelineOptions pipeline;
+  bool one_thread = false;  // nothing is cut for a parallel_for
 };
 
 struct CompiledModel {

@@ -32,10 +32,11 @@ std::string winograd_help() {
 }
 
 std::string threads_help() {
-  return "threads that the caller's parallel_for will have. With several, operands are rearranged "
-         "whole instead of in parts, and layers that --winograd transforms are cut in as many "
-         "parts as the threads share out evenly, each with memory of its own: more memory, more "
-         "to share out. The results are the same for any number of threads";
+  return "threads that the caller's parallel_for will have; any number without this option. 1: no "
+         "call is cut in pieces, so that results may lie partly over their operands: less memory. "
+         "Several: operands are rearranged whole instead of in parts, and layers that --winograd "
+         "transforms are cut in as many parts as the threads share out evenly, each with memory of "
+         "its own: more memory, more to share out. The results are the same for any number";
 }
 
 bool parse_skip_zeros(const std::string& word) {
@@ -61,16 +62,16 @@ std::string input_range_help() {
 
 void ModelOptions::add_to(CLI::App& app) {
   app.add_option("--winograd", winograd_, winograd_help())->capture_default_str();
-  app.add_option("--threads", threads_, threads_help())
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
+  app.add_option("--threads", threads_, threads_help())->check(CLI::Range(1, 64));
   app.add_option("--skip-zeros", skip_zeros_, skip_zeros_help())->capture_default_str();
   app.add_option("--input-range", ranges_, input_range_help())->allow_extra_args(false);
 }
 
-void ModelOptions::apply_to(PipelineOptions& pipeline) const {
+void ModelOptions::apply_to(CompileRequest& request) const {
+  PipelineOptions& pipeline = request.pipeline;
   pipeline.passes.winograd.mode = parse_winograd(winograd_);
-  pipeline.passes.winograd.threads = pipeline.passes.schedule.threads = threads_;
+  pipeline.passes.winograd.threads = pipeline.passes.schedule.threads = threads_.value_or(1);
+  request.one_thread = threads_ == 1;
   pipeline.passes.schedule.skip_zeros = parse_skip_zeros(skip_zeros_);
   if (!ranges_.empty()) pipeline.passes.inputs = parse_input_bounds(ranges_);
 }

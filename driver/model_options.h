@@ -1,10 +1,12 @@
 // The options by which compile, run and verify change what a model's computation looks like.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "passes/pipeline.h"
+#include "driver/compiler.h"
 
 namespace CLI {
 class App;
@@ -18,11 +20,11 @@ class ModelOptions {
   /// parsing.
   void add_to(CLI::App& app);
   /// CompileError for a word or a range that is none.
-  void apply_to(PipelineOptions& pipeline) const;
+  void apply_to(CompileRequest& request) const;
 
  private:
   std::string winograd_ = "off", skip_zeros_ = "auto";
-  int64_t threads_ = 1;
+  std::optional<int64_t> threads_;
   std::vector<std::string> ranges_;
 };
 

@@ -214,6 +214,8 @@ class DistanceWalk {
       }
       case ExprKind::broadcast:
         return range(e->args[0]);
+      case ExprKind::cast:
+        return counted(e->args[0]);
       case ExprKind::ramp: {
         const Interval lanes{0, e->type.lanes - 1};
         return sum(range(e->args[0]), product(range(e->args[1]), lanes));
@@ -221,6 +223,12 @@ class DistanceWalk {
       default:
         return {};
     }
+  }
+
+  /// Of a number that becomes an index.
+  static Interval counted(const Expr& e) {
+    if (e->kind != ExprKind::unary || e->op != Op::trailing_zeros) return {};
+    return {0, 8 * byte_size(element_of(e.type().scalar)) - 1};  // never of zero
   }
 
   const Kernel& kernel_;

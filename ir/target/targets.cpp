@@ -1,6 +1,5 @@
 // The table of targets. Triples are normalised: LLVM reads an unnormalised one as soft float
-// without a word. Machines without a cache keep the default l1_bytes: any block size is as good
-// there.
+// without a word.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -54,6 +53,7 @@ TargetInfo cortex_m0() {
   t.float_registers = 0;
   t.integer_registers = 8;
   t.unroll_budget = 128;
+  t.has_data_cache = false;
   t.compiler_flags = "-mcpu=cortex-m0 -mthumb -mfloat-abi=soft";
   return t;
 }
@@ -64,6 +64,7 @@ TargetInfo cortex_m4() {
   t.summary = "ARMv7E-M, FPv4-SP";
   t.has_f64 = false;
   t.pair_products = true;
+  t.has_data_cache = false;
   t.compiler_flags = "-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard";
   return t;
 }
@@ -86,6 +87,7 @@ TargetInfo cortex_m33() {
   t.has_f64 = false;
   t.has_rounding = true;
   t.pair_products = true;
+  t.has_data_cache = false;
   t.compiler_flags = "-mcpu=cortex-m33 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard";
   return t;
 }

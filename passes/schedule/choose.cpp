@@ -410,7 +410,7 @@ bool Chooser::are_constants_near() const {
     if (!size) return false;
     bytes += *size;
   }
-  return bytes > 0 && bytes <= target_.l1_bytes / 2;
+  return bytes > 0 && (!target_.has_data_cache || bytes <= target_.l1_bytes / 2);
 }
 
 /// Where something is reused across the vector axis' blocks (a contraction) the packed panel

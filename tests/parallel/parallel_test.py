@@ -19,6 +19,9 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 MODEL = HERE.parent / "training/models/ic.onnx"
 LEAST_SHARED = 0.9
+# A chain of layers, each as large as the one before.
+CHAIN = HERE.parents[1] / "examples/finetune/dscnn.onnx"
+LEAST_PART = 0.6
 SHARING_TARGETS = ["x86-64", "x86-64-v3", "x86-64-v4", "cortex-a53"]
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 
@@ -64,11 +67,27 @@ def judge_bits(program, options, folder):
     run([folder / "with_c"])
 
 
+def judge_one_thread(program, folder):
+    """Nothing is cut, and results lie partly over what they are computed from."""
+    reports = []
+    for options in ([], ["--threads", "1"]):
+        run([program, "compile", CHAIN, "--name", "net", "--target", "x86-64-v3", *options,
+             "--emit", "c", "-o", folder])
+        reports.append(json.loads((folder / "net.report.json").read_text()))
+    many, one = (report["arena_bytes"] for report in reports)
+    if any(step["shared"] for entry in reports[1]["entries"] for step in entry["steps"]):
+        raise SystemExit("--threads 1: a call is cut")
+    if one > LEAST_PART * many:
+        raise SystemExit(f"--threads 1: {one} bytes of arena, {many} without")
+
+
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     for target in SHARING_TARGETS:
         with tempfile.TemporaryDirectory() as folder:
             judge_sharing(program, target, pathlib.Path(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        judge_one_thread(program, pathlib.Path(folder))
     for options in ([], ["--threads", "3"], ["--winograd", "on"],
                     ["--winograd", "on", "--threads", "3"]):
         with tempfile.TemporaryDirectory() as folder:

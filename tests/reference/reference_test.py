@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Whole models against the outputs they came with: reference_test.py PROGRAM TARGET EMIT,
-where EMIT is lib, c or evaluator.
+"""Whole models against the outputs they came with: reference_test.py PROGRAM TARGET EMIT
+[OPTION…], where EMIT is lib, c or evaluator and options are those of verify.
 
 Verifies every model of tests/models and the f32 models of the folder that BACKCAST_MODELS names
 (NAME_fp32/model.onnx, NAME_fp32/test_data_set_K), these at a relative tolerance of 1e-3 and an
@@ -24,7 +24,7 @@ def models(folder):
     return sorted(path.parent for path in folder.glob("*/model.onnx"))
 
 
-def verify(program, model, target, emit):
+def verify(program, model, target, emit, options):
     """(passed, what was printed)"""
     command = [program, "verify", model / "model.onnx"]
     command += ["--evaluator"] if emit == "evaluator" else ["--target", target, "--emit", emit]
@@ -32,13 +32,14 @@ def verify(program, model, target, emit):
         command += ["--rtol", "1e-3", "--atol", "1e-5"]
     if model.name in DIMENSIONS:
         command += ["--dim", DIMENSIONS[model.name]]
+    command += options
     run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                          stdin=subprocess.DEVNULL, timeout=500)
     return run.returncode == 0, run.stdout.strip()
 
 
 def main():
-    program, target, emit = sys.argv[1:]
+    program, target, emit, *options = sys.argv[1:]
     chosen = models(OWN)
     extra = os.environ.get("BACKCAST_MODELS")
     if extra and pathlib.Path(extra).is_dir():
@@ -47,7 +48,7 @@ def main():
         print("BACKCAST_MODELS names no folder: the repository's own models only")
     failures = 0
     for model in chosen:
-        passed, text = verify(program, model, target, emit)
+        passed, text = verify(program, model, target, emit, options)
         if not passed and "is needed to run target" in text:
             print(text)
             return 77
