@@ -1,5 +1,7 @@
 """Memory: arena and state beside the planner's bound, flash, and what the peers take.
 
+An inference's arena also for one thread, where results may lie partly over their operands, and on a
+Cortex-M4.
 A generator's heap is the sum of what its function allocates; a peer's resident memory is what its
 process grew by from loading the model to the end of the first runs. Both are of the last runs of
 the areas host and training.
@@ -15,6 +17,9 @@ from tables import DASH, Table, number
 NAME = "memory"
 TITLE = "memory"
 HEAP = "emx-onnx-cgen, heap"
+# Arenas beside that of the host's library, with other arguments of common.compile_model.
+OTHERS = {"arena, one thread": {"options": ("--threads", "1")},
+          "arena, Cortex-M4": {"target": "cortex-m4"}}
 CASES = [f"{name}:{batch}" for name in training.ROWS for batch in training.BATCHES]
 
 
@@ -25,9 +30,13 @@ def sizes(report):
 
 
 def inference(program, name):
-    library = common.compile_model(program, networks.path_of(name), common.OUT / "memory" / name,
-                                   "m")
-    return {"kind": "inference", **sizes(library.report)}
+    def report(folder, **others):
+        return common.compile_model(program, networks.path_of(name),
+                                    common.OUT / "memory" / folder, "m", **others).report
+
+    arenas = {title: report(f"{name}-other", **others)["arena_bytes"]
+              for title, others in OTHERS.items()}
+    return {"kind": "inference", **sizes(report(name)), "others": arenas}
 
 
 def train(program, case, optimizer):
@@ -90,12 +99,14 @@ def table(content, kind, title, peers, others):
                   f"{row['weight_bytes'] + row['code_bytes']:,}", f"{row['stack_bytes']:,}"]
         if kind == "inference":
             cells += goals.verdict(NAME, name, "arena", row["arena_bytes"])
+            cells += [bytes_cell(row.get("others", {}).get(title)) for title in OTHERS]
         else:
             cells += [f"{planned:,}", *goals.verdict(NAME, name, "training bytes", planned)]
         rows.append(cells + [bytes_cell(found.get(peer)) for peer in peers])
     header = ["model", "arena", "bound"] + (["state"] if kind == "training" else []) + \
         ["planned / bound", "goal", "", "flash", "stack"]
-    header += ["arena's goal", ""] if kind == "inference" else ["state + arena", "goal", ""]
+    header += ["arena's goal", "", *OTHERS] if kind == "inference" else \
+        ["state + arena", "goal", ""]
     return Table(title, header + list(peers), rows)
 
 
