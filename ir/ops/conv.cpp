@@ -4,6 +4,7 @@
 // groups split the batch and the kernel outputs, and the groups' results follow one another along
 // the output features. Floats accumulate in double, integers wrap around in their type.
 #include <algorithm>
+#include <utility>
 
 #include "ir/ops/ops.h"
 #include "ir/ops/taps.h"
@@ -264,6 +265,26 @@ Val move_groups(const Val& x, int64_t from, int64_t to, int64_t groups) {
   return backcast::reshape(moved, merged);
 }
 
+/// A convolution of a spread operand. Where the kernel has one element in a dimension, the result
+/// is spread instead: nothing but zeros lies between.
+Val convolve_then_spread(const Val& x, const Val& kernel, ConvAttrs attrs) {
+  const size_t rank = x.shape().size();
+  PadAttrs spread{Dims(rank, Dim(0)), Dims(rank, Dim(0)), Ints(rank, 0)};
+  bool any = false;
+  for (size_t i = 0; i < attrs.strides.size(); ++i) {
+    const Dim taps = kernel.shape()[static_cast<size_t>(attrs.kernel_spatial[i])];
+    if (!(taps == Dim(1)) || attrs.input_dilation[i] == 1 || attrs.strides[i] > 1) continue;
+    const auto d = static_cast<size_t>(attrs.output_spatial[i]);
+    spread.low[d] = std::exchange(attrs.pad_low[i], Dim(0));
+    spread.high[d] = std::exchange(attrs.pad_high[i], Dim(0));
+    spread.interior[d] = std::exchange(attrs.input_dilation[i], 1) - 1;
+    any = true;
+  }
+  const Val result = x.emit(ops::conv, {kernel}, attrs);
+  if (!any) return result;
+  return result.emit(ops::pad, {x.builder().scalar(x.element(), 0)}, spread);
+}
+
 /// The cotangent, spread by the strides, convolved with the reversed kernel whose outputs and
 /// features have changed places (per group). With batch groups the groups are feature groups of
 /// the cotangent, and come out as groups of features that belong into the batch.
@@ -289,7 +310,7 @@ Val adjoint_of_input(const GradientContext& context, const Val& seed, const Val&
   }
   Val kernel = move_groups(w, attrs.kernel_output, attrs.kernel_input, groups);
   if (!reversed.empty()) kernel = kernel.emit(ops::reverse, {}, ReverseAttrs{reversed});
-  const Val result = seed.emit(ops::conv, {kernel}, back);
+  const Val result = convolve_then_spread(seed, kernel, back);
   return move_groups(result, attrs.input_feature, attrs.input_batch, attrs.batch_groups);
 }
 

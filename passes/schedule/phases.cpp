@@ -101,6 +101,9 @@ void simplify(Definition& definition) {
   for (loop::Accumulator& acc : definition.accumulators) {
     acc.value = loop::simplify(acc.value, ranges);
   }
+  for (loop::DefinitionOutput& output : definition.outputs) {
+    output.value = loop::simplify(output.value, ranges);
+  }
 }
 
 /// Nothing when the remainders leave more than one phase of the reduction axis.
@@ -123,11 +126,8 @@ std::optional<std::vector<Definition>> split(const Definition& definition, const
     for (const Axis& axis : part.axes) unused = unused || loop::is_constant(axis.extent, 0);
     for (const Axis& axis : part.reduce_axes) empty = empty || loop::is_constant(axis.extent, 0);
     if (unused) continue;
-    if (empty) {
-      make_empty(part);
-    } else {
-      simplify(part);
-    }
+    if (empty) make_empty(part);
+    simplify(part);
     parts.push_back(std::move(part));
   }
   return parts;

@@ -85,6 +85,17 @@ void convolutions(GradientCases& cases) {
   add("odd dimension numbers, batch groups", {3, 3, 1, 4}, {2, 1, 2, 2}, c);
   c = conv_attrs(3), c.strides = {1, 2, 1}, c.pad_low = {0, 1, 0};
   add("three dimensions", {1, 1, 2, 3, 3}, {2, 1, 2, 2, 2}, c);
+
+  c = conv_attrs(2), c.strides = {2, 3};
+  add("strides of a kernel of one element", {2, 2, 5, 8}, {3, 2, 1, 1}, c);
+  c.pad_low = {1, -1}, c.pad_high = {2, -1};
+  add("its pads", {1, 2, 5, 8}, {3, 2, 1, 1}, c);
+  c.pad_low = {0, 1}, c.pad_high = {0, 1};
+  add("one element in one dimension", {1, 2, 5, 6}, {3, 2, 1, 2}, c);
+  c.input_dilation = {2, 1}, c.feature_groups = 2;
+  add("one element, operand and result spread", {1, 4, 3, 6}, {2, 2, 1, 1}, c);
+  c = conv_attrs(2), c.strides = {2, 2}, c.batch_groups = 2;
+  add("one element, batch groups", {4, 2, 4, 3}, {6, 2, 1, 1}, c);
 }
 
 ReduceWindowAttrs window_attrs(Reduction kind, Ints window, Ints strides, Ints dilation, Dims low,
