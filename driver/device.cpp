@@ -294,6 +294,12 @@ std::vector<DeviceReply> DeviceImage::run(const std::vector<DeviceCall>& calls) 
     throw CompileError(command[0] + " is needed to run target " + impl_->target.name + " here");
   }
   SubprocessResult result = run_subprocess(command, impl_->folder.path().string(), 900);
+  if (result.status == HARNESS_EXIT_MEMORY) {
+    throw CompileError(fmt::format(
+        "{}: the emulated machine ({}) has too little memory for the arena, state, inputs and "
+        "outputs; run it with --target native, or with a smaller --dim",
+        impl_->models.front()->model_file, impl_->target.qemu));
+  }
   if (result.status != 0) {
     throw InternalError(fmt::format("the program for {} ended with status {}: {}",
                                     impl_->target.name, result.status, result.output));

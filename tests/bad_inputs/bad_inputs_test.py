@@ -9,12 +9,14 @@ covered. With a sanitized PROGRAM a finding changes the exit status, and so fail
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
 MODELS = pathlib.Path(__file__).resolve().parent / "models"
+BATCHES = MODELS.parents[1] / "models/perceptron_dynN/model.onnx"
 SECONDS = 60  # for one case, sanitized and on a busy machine
 MOST_MEMORY = 8 << 30  # bytes of address space; sanitizers need more and go without the limit
 
@@ -207,6 +209,9 @@ class Run:
         self.case("beyond a small machine", "address", "huge_input.onnx", "--target", "cortex-m4")
         self.case("verify without data", "test_data_set|no such|cannot", "good.onnx", "--data",
                   "nowhere", command="verify", named="")
+        if shutil.which("qemu-system-arm") and shutil.which("arm-none-eabi-gcc"):
+            self.case("beyond the emulated machine", "too little memory.*native", BATCHES,
+                      "--target", "cortex-m4", "--dim", "N=1..100000", command="verify")
         self.case("run without input", "x", "good.onnx", command="run", named="")
         self.case("inspect a bad model", '"wobble1"', "unknown_operators.onnx", command="inspect")
 
