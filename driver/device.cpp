@@ -295,10 +295,11 @@ std::vector<DeviceReply> DeviceImage::run(const std::vector<DeviceCall>& calls) 
   }
   SubprocessResult result = run_subprocess(command, impl_->folder.path().string(), 900);
   if (result.status == HARNESS_EXIT_MEMORY) {
-    throw CompileError(fmt::format(
-        "{}: the emulated machine ({}) has too little memory for the arena, state, inputs and "
-        "outputs; run it with --target native, or with a smaller --dim",
-        impl_->models.front()->model_file, impl_->target.qemu));
+    throw CompileError(
+        fmt::format("{}: target {} has too little memory here for the arena, state, inputs and "
+                    "outputs of a run; "
+                    "--target native has more, a smaller --dim needs less",
+                    impl_->models.front()->model_file, impl_->target.name));
   }
   if (result.status != 0) {
     throw InternalError(fmt::format("the program for {} ended with status {}: {}",

@@ -1,7 +1,8 @@
 """Memory: arena and state beside the planner's bound, flash, and what the peers take.
 
-An inference's arena also for one thread, where results may lie partly over their operands, and on a
-Cortex-M4.
+Arenas of an inference are those of the host, of the host with one thread, where results may lie
+partly over their operands, and of a Cortex-M4.
+
 A generator's heap is the sum of what its function allocates; a peer's resident memory is what its
 process grew by from loading the model to the end of the first runs. Both are of the last runs of
 the areas host and training.

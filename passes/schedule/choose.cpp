@@ -398,7 +398,8 @@ bool Chooser::is_tiled(const std::string& axis) const {
          axis == schedule_.jam_axis || axis == schedule_.outer_jam_axis;
 }
 
-/// Whether all constants of the contraction stay in the first cache, beside what runs past them.
+/// Whether all constants of the contraction stay in the first cache, beside what runs past them, or
+/// there is none for them to stay in.
 bool Chooser::are_constants_near() const {
   int64_t bytes = 0;
   for (const loop::BufferParam& param : kernel_.buffers) {
