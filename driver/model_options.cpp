@@ -39,9 +39,16 @@ std::string threads_help() {
          "its own: more memory, more to share out. The results are the same for any number";
 }
 
-bool parse_skip_zeros(const std::string& word) {
+bool parse_auto(const std::string& option, const std::string& word) {
   if (word == "auto" || word == "off") return word == "auto";
-  throw CompileError("--skip-zeros " + word + ": choose one of off, auto");
+  throw CompileError(option + " " + word + ": choose one of off, auto");
+}
+
+std::string bands_help() {
+  return "chains of layers some rows at a time, so that no tensor within them exists as a whole: "
+         "auto: "
+         "on hosts where that saves time, on microcontrollers where the RAM it saves is worth its "
+         "code; off: nowhere. --ram makes what it needs in any case";
 }
 
 std::string skip_zeros_help() {
@@ -64,6 +71,7 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option("--winograd", winograd_, winograd_help())->capture_default_str();
   app.add_option("--threads", threads_, threads_help())->check(CLI::Range(1, 64));
   app.add_option("--skip-zeros", skip_zeros_, skip_zeros_help())->capture_default_str();
+  app.add_option("--bands", bands_, bands_help())->capture_default_str();
   app.add_option("--input-range", ranges_, input_range_help())->allow_extra_args(false);
 }
 
@@ -72,7 +80,8 @@ void ModelOptions::apply_to(CompileRequest& request) const {
   pipeline.passes.winograd.mode = parse_winograd(winograd_);
   pipeline.passes.winograd.threads = pipeline.passes.schedule.threads = threads_.value_or(1);
   request.one_thread = threads_ == 1;
-  pipeline.passes.schedule.skip_zeros = parse_skip_zeros(skip_zeros_);
+  pipeline.passes.schedule.skip_zeros = parse_auto("--skip-zeros", skip_zeros_);
+  pipeline.passes.bands = parse_auto("--bands", bands_);
   if (!ranges_.empty()) pipeline.passes.inputs = parse_input_bounds(ranges_);
 }
 

@@ -63,9 +63,12 @@ Module defer_sums_pass(const Module& module, const PassContext& context) {
 }
 
 loop::Program row_bands_pass(const loop::Program& program, const PassContext& context) {
-  if (!context.options.ram) return row_bands(program, context.target);
-  return fit_bands(program, context.target, *context.options.ram, context.options.schedule,
-                   &context.notes.bands);
+  const PassOptions& options = context.options;
+  std::string& note = context.notes.bands;
+  if (options.ram) return fit_bands(program, context.target, *options.ram, options.schedule, &note);
+  if (!options.bands) return program;
+  if (!context.target.is_microcontroller()) return row_bands(program, context.target);
+  return worthwhile_bands(program, context.target, options.schedule, &note);
 }
 
 /// For a cache so small that examples which people can read have bands.
@@ -101,9 +104,7 @@ loop::Program schedule_pass(const loop::Program& program, const PassContext& con
 loop::Program rematerialize_pass(const loop::Program& program, const PassContext& context) {
   std::string& note = context.notes.recomputation;
   if (context.options.ram) {
-    const loop::Program fitted = fit_memory(program, context.target, *context.options.ram, &note);
-    if (!context.notes.bands.empty()) note = context.notes.bands;
-    return fitted;
+    return fit_memory(program, context.target, *context.options.ram, &note);
   }
   Recomputation done;
   loop::Program result = rematerialize(program, context.target, &done);
@@ -421,8 +422,11 @@ PipelineResult run_once(const Module& module, const TargetInfo& target,
   const bool kept_small = options.passes.winograd.mode == WinogradMode::automatic &&
                           target.is_microcontroller() && !options.passes.ram &&
                           options.stop_after.empty();
-  return kept_small ? within_direct_arena(module, target, options)
-                    : PassRunner(target, options).run(module);
+  if (!kept_small) return PassRunner(target, options).run(module);
+  // Who asks for speed gets no bands: their room would be the transforms'.
+  PipelineOptions whole = options;
+  whole.passes.bands = false;
+  return within_direct_arena(module, target, whole);
 }
 
 }  // namespace

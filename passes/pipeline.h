@@ -26,6 +26,8 @@ struct PassOptions {
   /// Bytes that arena and state may take together, see fit_bands.h and fit_memory.h; none: what
   /// costs little is computed again.
   std::optional<int64_t> ram;
+  /// Chains run band by band unasked, where that saves time or, on a microcontroller, RAM.
+  bool bands = true;
   /// Loops keep nothing that they could compute again: for what does not fit `ram` otherwise.
   bool frugal = false;
   /// Told what a long search is at, now and then.

@@ -35,6 +35,20 @@ BufferId add_constant(Program& program, const std::string& wish, Literal value, 
   return add_buffer(program, wish, std::move(constant));
 }
 
+BufferId derived_constant(Program& program, BufferId from, const std::string& ending,
+                          Literal value) {
+  const Buffer& original = program.buffer(from);
+  const std::string wish = original.name + ending;
+  for (size_t id = 0; id < program.buffers.size(); ++id) {
+    const Buffer& known = program.buffers[id];
+    if (known.kind == BufferClass::constant && known.view_of < 0 && known.name.starts_with(wish) &&
+        known.value == value) {
+      return static_cast<BufferId>(id);
+    }
+  }
+  return add_constant(program, wish, std::move(value), original.loc);
+}
+
 std::string add_kernel(Program& program, const std::string& wish, Kernel kernel) {
   kernel.name =
       fresh(wish, [&](const std::string& name) { return program.kernels.contains(name); });

@@ -11,7 +11,11 @@ namespace backcast::loop {
 BufferId add_buffer(Program& program, const std::string& wish, Buffer buffer);
 /// A constant of these values, made from what stands at `loc` in the model.
 BufferId add_constant(Program& program, const std::string& wish, Literal value, Loc loc);
-/// The same for a kernel; returns its name.
+/// A constant made from another, named like that one and `ending`; where one of these values was
+/// made from it before, that one: copies of a kernel then read the same.
+BufferId derived_constant(Program& program, BufferId from, const std::string& ending,
+                          Literal value);
+/// Adds the kernel likewise; returns its name.
 std::string add_kernel(Program& program, const std::string& wish, Kernel kernel);
 /// A symbol of the program with this range; returns its name.
 std::string add_symbol(Program& program, const std::string& wish, DimRange range);

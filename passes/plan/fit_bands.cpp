@@ -1,204 +1,36 @@
-// Which chains run in bands, and how high those are: the cheapest choice whose estimated peak fits,
-// found step by step; then the program is planned, and where the estimate was too low, aims lower.
+// Estimates that bands_for_memory goes by are held against planned programs.
 #include "passes/plan/fit_bands.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
-#include "ir/loop/liveness.h"
+#include "ir/loop/code_size.h"
 #include "ir/loop/step_access.h"
 #include "passes/lower/row_bands.h"
-#include "passes/lower/row_region.h"
+#include "passes/plan/bands_for_memory.h"
 #include "passes/plan/plan_memory.h"
+#include "passes/schedule/drop_unused.h"
 #include "passes/schedule/parallelize.h"
 #include "passes/schedule/schedule.h"
 
 namespace backcast {
 namespace {
 
-using loop::BufferClass;
-using loop::BufferId;
-using loop::LiveRange;
 using loop::Program;
-using loop::Step;
 
 constexpr int kMaxAttempts = 6;
 
-/// What a choice for some steps takes: bytes above the goal first, then cycles.
-struct Price {
-  int64_t excess = 0;
-  double cycles = 0;
-  friend bool operator<(const Price& a, const Price& b) {
-    return a.excess != b.excess ? a.excess < b.excess : a.cycles < b.cycles;
-  }
-  friend Price operator+(const Price& a, const Price& b) {
-    return {std::max(a.excess, b.excess), a.cycles + b.cycles};
-  }
-};
-
-/// What is told of a choice: bytes of rows that are copied, steps that run in bands.
-struct Tally {
-  int64_t kept = 0;
-  size_t banded = 0;
-};
-
-/// One entry point.
-class Fitting {
- public:
-  Fitting(const Program& program, size_t entry, const BandCosts& costs)
-      : program_(program),
-        number_(entry),
-        entry_(program.entries[entry]),
-        costs_(costs),
-        regions_(program, entry_),
-        ranges_(loop::live_ranges(program, entry_)) {
-    int64_t next = 0;
-    for (const Step& step : entry_.steps) {
-      first_.push_back(next);
-      next += static_cast<int64_t>(loop::flat_steps({&step, &step + 1}).size());
-    }
-    first_.push_back(next);
-    for (size_t s = 0; s < entry_.steps.size(); ++s) live_.push_back(live_at(s));
-  }
-
-  /// The cheapest bands with which no step takes more than `goal`, or that exceed it least. Adds
-  /// what they do to `tally`.
-  std::vector<BandChoice> choose(int64_t goal, Tally& tally) const {
-    const size_t steps = entry_.steps.size();
-    std::vector<Price> reached{{}};
-    std::vector<std::optional<Found>> best(steps);
-    for (size_t last = 0; last < steps; ++last) {
-      reached.push_back(reached[last] + Price{std::max<int64_t>(live_[last] - goal, 0), 0});
-      bool over = live_[last] > goal;
-      for (size_t first = last; first-- > 0 && last - first < kMaxBandSteps;) {
-        if (!regions_.fits(last) || !regions_.fits(first)) break;
-        over = over || live_[first] > goal;
-        if (!over) continue;
-        const std::optional<Found> found = best_bands(first, last, goal);
-        if (!found || !(reached[first] + found->price < reached[last + 1])) continue;
-        reached[last + 1] = reached[first] + found->price;
-        best[last] = found;
-      }
-    }
-    std::vector<BandChoice> choices;
-    for (size_t end = steps; end > 0;) {
-      const std::optional<Found>& found = best[end - 1];
-      if (found) {
-        choices.push_back(found->choice);
-        tally.kept += found->tally.kept;
-        tally.banded += found->tally.banded;
-      }
-      end = found ? found->choice.first : end - 1;
-    }
-    return choices;
-  }
-
- private:
-  struct Found {
-    BandChoice choice;
-    Price price;
-    Tally tally;
-  };
-
-  bool lives(BufferId id, size_t first, size_t last) const {
-    const LiveRange& range = ranges_[static_cast<size_t>(id)];
-    return program_.buffer(id).kind == BufferClass::arena && range.first < first_[last + 1] &&
-           range.last >= first_[first];
-  }
-
-  /// Bytes live during a step; a result that may take over what ends here counts once.
-  int64_t live_at(size_t s) const {
-    int64_t bytes = 0;
-    for (size_t id = 0; id < ranges_.size(); ++id) {
-      const BufferId buffer = static_cast<BufferId>(id);
-      if (lives(buffer, s, s)) bytes += program_.storage_bytes(buffer);
-    }
-    const Step& step = entry_.steps[s];
-    if (step.kind != loop::StepKind::call) return bytes;
-    std::set<BufferId> taken;
-    for (size_t i = 0; i < step.buffers.size(); ++i) {
-      for (const size_t j : loop::taken_over_by(program_.kernels.at(step.kernel), i)) {
-        const BufferId read = program_.owner(step.buffers[j]), written = step.buffers[i];
-        const bool ends = lives(read, s, s) && ranges_[static_cast<size_t>(read)].last == first_[s];
-        if (!ends || !lives(written, s, s) || !taken.insert(read).second) continue;
-        bytes -= std::min(program_.storage_bytes(read), program_.storage_bytes(written));
-        break;
-      }
-    }
-    return bytes;
-  }
-
-  std::optional<Found> best_bands(size_t first, size_t last, int64_t goal) const {
-    const std::optional<RowRegion> region = regions_.region(first, last);
-    if (!region) return std::nullopt;
-    int64_t around = 0;
-    for (size_t id = 0; id < ranges_.size(); ++id) {
-      const BufferId buffer = static_cast<BufferId>(id);
-      if (lives(buffer, first, last) && region->tensor(buffer) == nullptr) {
-        around += program_.storage_bytes(buffer);
-      }
-    }
-    std::optional<Found> best;
-    for (const int64_t height : band_heights(*region)) {
-      const std::optional<RowTrips> trips = trips_of(*region, height);
-      if (!trips) continue;
-      const BandWork work = work_of(program_, *region, *trips);
-      const double calls =
-          static_cast<double>(trips->trips) * static_cast<double>(region->calls.size());
-      const int64_t bytes = around + windows(*region, *trips);
-      const Price price{std::max<int64_t>(bytes - goal, 0),
-                        static_cast<double>(2 * work.kept) / costs_.near_bytes_per_cycle +
-                            calls * costs_.call_cycles};
-      if (!best || price < best->price) {
-        best = Found{{first, last, height, number_}, price, {work.kept, region->calls.size()}};
-      }
-    }
-    return best;
-  }
-
-  /// Windows that keep rows live all the time, others while a trip needs them.
-  static int64_t windows(const RowRegion& region, const RowTrips& trips) {
-    int64_t lasting = 0, most = 0;
-    const auto bytes = [&](const BandTensor& tensor) {
-      return trips.capacity[tensor.producer] * tensor.row_bytes;
-    };
-    for (const BandTensor& tensor : region.tensors) {
-      if (trips.keeps_rows(tensor.producer)) lasting += bytes(tensor);
-    }
-    for (size_t s = 0; s < region.calls.size(); ++s) {
-      int64_t passing = 0;
-      for (const BandTensor& tensor : region.tensors) {
-        if (trips.keeps_rows(tensor.producer) || tensor.producer > s) continue;
-        if (tensor.readers.back().step >= s) passing += bytes(tensor);
-      }
-      most = std::max(most, passing);
-    }
-    return lasting + most;
-  }
-
-  const Program& program_;
-  const size_t number_;
-  const loop::EntryPoint& entry_;
-  const BandCosts costs_;
-  const RowRegions regions_;
-  const std::vector<LiveRange> ranges_;  // by owner
-  std::vector<int64_t> first_;           // per step: its number in plans
-  std::vector<int64_t> live_;            // per step: bytes
-};
-
-std::vector<BandChoice> choose(const Program& program, const BandCosts& costs, int64_t goal,
-                               Tally& tally) {
-  std::vector<BandChoice> choices;
-  for (size_t e = 0; e < program.entries.size(); ++e) {
-    for (const BandChoice& choice : Fitting(program, e, costs).choose(goal, tally)) {
-      choices.push_back(choice);
-    }
-  }
-  return choices;
-}
+// Unasked, a byte of RAM is worth so many bytes of flash, of which microcontrollers have four to
+// eight times as much.
+constexpr int64_t kRamWorth = 2;
+// And bands may take this share of the time, by the model.
+constexpr double kShareOfTime = 0.04;
+// Goals are this share apart.
+constexpr double kGoalFalls = 0.8;
+constexpr int kMaxMisses = 3;
+constexpr int64_t kBytesPerInstruction = 4;
 
 bool equal(const std::vector<BandChoice>& a, const std::vector<BandChoice>& b) {
   return std::equal(
@@ -207,49 +39,105 @@ bool equal(const std::vector<BandChoice>& a, const std::vector<BandChoice>& b) {
       });
 }
 
-std::string describe(const Program& program, const Tally& tally) {
+std::string describe(const Program& program, const BandsForMemory& bands, int64_t before,
+                     int64_t after) {
   size_t all = 0;
   for (const loop::EntryPoint& entry : program.entries) all += entry.steps.size();
-  return fmt::format("computes {} of {} steps in bands, which copy {} bytes", tally.banded, all,
-                     tally.kept);
+  return fmt::format("computes {} of {} steps in bands, which copy {} bytes, arena {} → {} bytes",
+                     bands.banded, all, bands.kept, before, after);
+}
+
+/// A program as it will be emitted, more or less.
+class Outcome {
+ public:
+  Outcome(const Program& program, const TargetInfo& target, const ScheduleOptions& schedules)
+      : scheduled_(schedule(program, target, schedules)),
+        planned_(plan_memory(parallelize(scheduled_, target), target)) {}
+
+  int64_t arena() const { return planned_.arena_bytes; }
+  int64_t state() const { return planned_.state_bytes; }
+  int64_t flash() const {
+    const Program emitted = drop_unused(share_kernels(scheduled_));
+    int64_t bytes = loop::code_size(emitted) * kBytesPerInstruction;
+    for (size_t id = 0; id < emitted.buffers.size(); ++id) {
+      const loop::Buffer& buffer = emitted.buffers[id];
+      if (buffer.kind != loop::BufferClass::constant || buffer.view_of >= 0) continue;
+      bytes += emitted.storage_bytes(static_cast<loop::BufferId>(id));
+    }
+    return bytes;
+  }
+
+ private:
+  Program scheduled_, planned_;
+};
+
+double cycles_of(const Program& program, const BandCosts& costs) {
+  double macs = 0;
+  for (const auto& [name, kernel] : program.kernels) macs += static_cast<double>(kernel.macs);
+  return macs / costs.macs_per_cycle;
 }
 
 }  // namespace
 
 Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram,
                   const ScheduleOptions& schedules, std::string* summary) {
-  const auto planned = [&](const Program& p) {
-    return plan_memory(parallelize(schedule(p, target, schedules), target), target);
-  };
   Program best = row_bands(program, target);
   if (loop::writes_state(program)) return best;
-  const Program whole = planned(best);
-  const int64_t budget = ram - whole.state_bytes;
-  if (whole.arena_bytes <= budget) return best;
-  int64_t least = whole.arena_bytes;
+  const Outcome whole(best, target, schedules);
+  const int64_t budget = ram - whole.state();
+  if (whole.arena() <= budget) return best;
+  int64_t least = whole.arena();
   std::vector<BandChoice> before;
   int64_t goal = budget;
   for (int attempt = 0; attempt < kMaxAttempts && goal > 0; ++attempt) {
-    Tally tally;
-    std::vector<BandChoice> choices = choose(program, band_costs(target), goal, tally);
-    if (choices.empty()) break;
-    if (equal(choices, before)) {
+    BandsForMemory bands = bands_for_memory(program, band_costs(target), goal);
+    if (bands.choices.empty()) break;
+    if (equal(bands.choices, before)) {
       goal -= budget / 16 + 1;
       continue;
     }
-    const Program tried = *band_steps(program, choices);
-    const int64_t arena = planned(tried).arena_bytes;
+    const Program tried = *band_steps(program, bands.choices);
+    const int64_t arena = Outcome(tried, target, schedules).arena();
     if (arena < least) {
       best = tried;
       least = arena;
-      if (summary != nullptr) {
-        *summary = fmt::format("{}, arena {} → {} bytes", describe(program, tally),
-                               whole.arena_bytes, arena);
-      }
+      if (summary != nullptr) *summary = describe(program, bands, whole.arena(), arena);
     }
     if (arena <= budget) break;
     goal -= std::max<int64_t>(arena - budget, budget / 64 + 1);
-    before = std::move(choices);
+    before = std::move(bands.choices);
+  }
+  return best;
+}
+
+Program worthwhile_bands(const Program& program, const TargetInfo& target,
+                         const ScheduleOptions& schedules, std::string* summary) {
+  if (!target.is_microcontroller() || loop::writes_state(program)) return program;
+  const BandCosts costs = band_costs(target);
+  const double most_cycles = kShareOfTime * cycles_of(program, costs);
+  const Outcome whole(program, target, schedules);
+  const auto price = [](const Outcome& outcome) {
+    return outcome.arena() * kRamWorth + outcome.flash();
+  };
+  Program best = program;
+  int64_t least = price(whole);
+  std::vector<BandChoice> before;
+  int misses = 0;
+  for (double goal = static_cast<double>(whole.arena()); goal >= 1 && misses < kMaxMisses;
+       goal *= kGoalFalls) {
+    BandsForMemory bands = bands_for_memory(program, costs, static_cast<int64_t>(goal));
+    if (bands.choices.empty() || equal(bands.choices, before)) continue;
+    if (bands.cycles > most_cycles) break;
+    const Program tried = *band_steps(program, bands.choices);
+    const Outcome outcome(tried, target, schedules);
+    ++misses;
+    if (price(outcome) < least) {
+      misses = 0;
+      best = tried;
+      least = price(outcome);
+      if (summary != nullptr) *summary = describe(program, bands, whole.arena(), outcome.arena());
+    }
+    before = std::move(bands.choices);
   }
   return best;
 }

@@ -20,4 +20,10 @@ namespace backcast {
 loop::Program fit_bands(const loop::Program& program, const TargetInfo& target, int64_t ram,
                         const ScheduleOptions& schedules = {}, std::string* summary = nullptr);
 
+/// Where nobody said how much RAM there is: on a microcontroller the bands that are worth what they
+/// take, in time and in code; elsewhere the program as it is.
+loop::Program worthwhile_bands(const loop::Program& program, const TargetInfo& target,
+                               const ScheduleOptions& schedules = {},
+                               std::string* summary = nullptr);
+
 }  // namespace backcast

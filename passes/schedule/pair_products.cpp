@@ -304,8 +304,9 @@ class Pairing {
     }
     definition.accumulators.push_back(std::move(second));
     hand_over(step, weights,
-              add_words(id, "_shared",
-                        as_shared_words(result_.buffer(id).value, dimension, weights.dimension)));
+              loop::derived_constant(
+                  result_, id, "_shared",
+                  as_shared_words(result_.buffer(id).value, dimension, weights.dimension)));
     kernel.body = loop::define(std::move(definition));
     return true;
   }
@@ -371,19 +372,14 @@ class Pairing {
     const int64_t count = per_word(factor.places);
     hand_over(step, factor,
               factor.constant
-                  ? add_words(id, count == 4 ? "_bytes" : "_pairs",
-                              as_words(result_.buffer(id).value, factor.dimension, factor.places))
+                  ? loop::derived_constant(
+                        result_, id, count == 4 ? "_bytes" : "_pairs",
+                        as_words(result_.buffer(id).value, factor.dimension, factor.places))
                   : loop::add_words(result_, id, count));
   }
 
   void hand_over(Step& step, const Factor& factor, BufferId words) {
     loop::hand_over_words(result_, result_.kernels.at(step.kernel), step, factor.read->name, words);
-  }
-
-  /// A constant of words instead of another.
-  BufferId add_words(BufferId id, const char* ending, Literal value) {
-    const Buffer& from = result_.buffer(id);
-    return loop::add_constant(result_, from.name + ending, std::move(value), from.loc);
   }
 
   const TargetInfo& target_;

@@ -163,8 +163,7 @@ class Registers {
     order.insert(order.end(), {sum, results + 1, sum + 1});
     const std::span<const std::byte> bytes = value.bytes();
     const Literal split(value.element(), parts, {bytes.begin(), bytes.end()});
-    return loop::add_constant(result_, result_.buffer(id).name + "_registers",
-                              permuted(split, order), result_.buffer(id).loc);
+    return loop::derived_constant(result_, id, "_registers", permuted(split, order));
   }
 
   const int64_t lanes_;  // words of a register

@@ -110,6 +110,9 @@ BAD_TRAINING_WORDS = [
     ("--ram much", "above zero.*64k"),
     ("--ram 64kB", "above zero.*64k"),
     ("--ram nan", "above zero"),
+    ("--bands some", "choose one of off, auto"),
+    ("--skip-zeros some", "choose one of off, auto"),
+    ("--winograd f3", "choose one of off, auto"),
 ]
 
 

@@ -410,6 +410,27 @@ TEST(RowBands, FitAGivenMemoryAndTakeNoMoreThanThat) {
   expect_to_fit(block_of(24, 16), {75, 50, 30});
 }
 
+TEST(RowBands, AreMadeUnaskedWhereMemoryIsScarce) {
+  const Module module = block_of(24, 16);
+  const std::vector<Literal> inputs = random_inputs(module);
+  const TargetInfo& target = *find_target("cortex-m4");
+  PipelineOptions without;
+  without.passes.bands = false;
+  const PipelineResult whole = run_pipeline(module, target, without);
+  const PipelineResult bands = compile(module, target);
+  EXPECT_EQ(whole.notes.bands, "");
+  EXPECT_NE(bands.notes.bands.find("in bands"), std::string::npos);
+  EXPECT_LT(bands.program.arena_bytes * 2, whole.program.arena_bytes);
+  const Literal expected = loop::interpret(whole.program, "run", inputs).front();
+  EXPECT_LT(error_of(loop::interpret(bands.program, "run", inputs).front(), expected), 1e-6);
+  EXPECT_EQ(compile(module, *find_target("x86-64-v3")).notes.bands, "");
+  EXPECT_EQ(fitted(module, target, whole.program.arena_bytes).notes.bands, "");  // it fits
+}
+
+TEST(RowBands, AreNotMadeUnaskedForTheSakeOfFewBytes) {
+  EXPECT_EQ(compile(block_of(4, 2), *find_target("cortex-m4")).notes.bands, "");
+}
+
 /// Tokens of which each looks at all: the scores are most of what it takes.
 TEST(RowBands, FitAttentionIntoAGivenMemory) {
   expect_to_fit(parse_module(R"(
