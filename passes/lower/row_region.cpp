@@ -33,7 +33,8 @@ class Windows {
   Windows(const RowRegion& region, RowTrips& trips, size_t step)
       : region_(region), trips_(trips), step_(step) {}
 
-  bool run() {
+  /// `rate`: rows per trip, but for the first.
+  bool run(int64_t rate) {
     const size_t trips = static_cast<size_t>(trips_.trips);
     needed_.assign(trips, std::nullopt);
     for (const BandTensor& tensor : region_.tensors) {
@@ -48,10 +49,13 @@ class Windows {
     }
     if (first[0] == INT64_MAX) return false;
     ends.assign(1, first[0]);
+    for (size_t t = 0; t < trips; ++t) {
+      ends.push_back(std::max(ends[t], needed_[t] ? needed_[t]->end : 0));
+    }
+    for (size_t t = trips; t-- > 1;) ends[t] = std::max(ends[t], ends[t + 1] - rate);
     kept.clear();
     int64_t capacity = 0;
     for (size_t t = 0; t < trips; ++t) {
-      ends.push_back(std::max(ends[t], needed_[t] ? needed_[t]->end : 0));
       kept.push_back(std::max<int64_t>(ends[t] - first[t], 0));
       capacity = std::max(capacity, kept[t] + ends[t + 1] - ends[t]);
     }
@@ -111,25 +115,56 @@ bool reads_something(const RowRegion& region, const RowTrips& trips) {
   return true;
 }
 
-}  // namespace
+/// Per step: rows that a trip takes which is neither one of the first nor one of the last.
+std::vector<int64_t> rates_of(const RowRegion& region, int64_t height) {
+  std::vector<int64_t> rates(region.kernels.size(), 1);
+  rates.back() = height;
+  for (size_t s = rates.size() - 1; s-- > 0;) {
+    for (const BandTensor& tensor : region.tensors) {
+      if (tensor.producer != s) continue;
+      for (const BandTensor::Reader& reader : tensor.readers) {
+        rates[s] = std::max(rates[s], rates[reader.step] * reader.access.scale);
+      }
+    }
+  }
+  return rates;
+}
 
-std::optional<RowTrips> trips_of(const RowRegion& region, int64_t height) {
+/// The last step begins `lead` trips behind the first.
+std::optional<RowTrips> trips_of(const RowRegion& region, int64_t height, int64_t lead,
+                                 const std::vector<int64_t>& rates) {
   const size_t steps = region.kernels.size();
   const int64_t rows = region.kernels.back()->rows;
   RowTrips trips;
-  trips.trips = (rows + height - 1) / height;
+  trips.trips = lead + (rows + height - 1) / height;
   trips.ends.resize(steps);
   trips.kept.resize(steps);
   trips.capacity.assign(steps, height);
   for (int64_t t = 0; t <= trips.trips; ++t) {
-    trips.ends.back().push_back(std::min(t * height, rows));
+    trips.ends.back().push_back(std::clamp<int64_t>((t - lead) * height, 0, rows));
   }
   trips.kept.back().assign(static_cast<size_t>(trips.trips), 0);
   for (size_t s = steps - 1; s-- > 0;) {
-    if (!Windows(region, trips, s).run()) return std::nullopt;
+    if (!Windows(region, trips, s).run(rates[s])) return std::nullopt;
   }
   if (!reads_something(region, trips)) return std::nullopt;
   return trips;
+}
+
+}  // namespace
+
+std::optional<RowTrips> trips_of(const RowRegion& region, int64_t height) {
+  const std::vector<int64_t> rates = rates_of(region, height);
+  std::optional<RowTrips> at_once = trips_of(region, height, 0, rates);
+  if (!at_once) return std::nullopt;
+  // What the first trip would compute at once goes into trips of their own, some rows each.
+  int64_t lead = 0;
+  for (size_t s = 0; s < rates.size(); ++s) {
+    lead = std::max(lead, (at_once->computed(s, 0).count() - 1) / rates[s]);
+  }
+  if (lead == 0) return at_once;
+  std::optional<RowTrips> spread = trips_of(region, height, lead, rates);
+  return spread ? spread : at_once;
 }
 
 std::vector<int64_t> band_heights(const RowRegion& region) {
