@@ -216,13 +216,20 @@ bool Chooser::interior(int64_t u) const {
   return true;
 }
 
+/// Of so many positions of the tile's axis those where no tap lies in the padding.
+std::pair<int64_t, int64_t> Chooser::interior_range(int64_t total) const {
+  const auto [known, fresh] = interiors_.try_emplace(schedule_.tile_axis, 0, total);
+  auto& [low, high] = known->second;
+  while (fresh && low < total && !interior(low)) ++low;
+  while (fresh && high > low && !interior(high - 1)) --high;
+  return known->second;
+}
+
 std::vector<TileSegment> Chooser::tile_segments(int64_t size) const {
   if (schedule_.tile_axis.empty()) return {};
   int64_t total = extent(schedule_.tile_axis);
   if (total == 0) return symbolic_tiles(size);
-  int64_t low = 0, high = total;
-  while (low < total && !interior(low)) ++low;
-  while (high > low && !interior(high - 1)) --high;
+  const auto [low, high] = interior_range(total);
   std::vector<TileSegment> segments;
   int64_t at = 0;
   const auto border = [&](int64_t n) {

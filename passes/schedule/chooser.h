@@ -116,6 +116,7 @@ class Chooser {
   std::vector<VectorSegment> vector_segments(int64_t vectors) const;
   std::vector<VectorSegment> column_segments(int64_t columns) const;
   bool interior(int64_t u) const;
+  std::pair<int64_t, int64_t> interior_range(int64_t total) const;
   std::vector<TileSegment> tile_segments(int64_t size) const;
   std::vector<TileSegment> symbolic_tiles(int64_t size) const;
   double waiting_cycles(int64_t tile, int64_t vectors) const;
@@ -162,6 +163,7 @@ class Chooser {
   int64_t window_taps_ = 1, window_step_ = 1;
   // What may_share_window found, by the tile's axis and the taps': every candidate size asks.
   mutable std::map<std::pair<std::string, std::string>, bool> shared_windows_;
+  mutable std::map<std::string, std::pair<int64_t, int64_t>> interiors_;  // by the tile's axis
 };
 
 }  // namespace backcast

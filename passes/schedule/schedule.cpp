@@ -17,6 +17,7 @@
 #include "passes/schedule/fetch_operands.h"
 #include "passes/schedule/follow_reads.h"
 #include "passes/schedule/join_loops.h"
+#include "passes/schedule/known_calls.h"
 #include "passes/schedule/operand_blocks.h"
 #include "passes/schedule/panel.h"
 #include "passes/schedule/partition.h"
@@ -46,6 +47,7 @@ class Scheduling {
       : target_(target),
         result_(program),
         beside_(result_, target),
+        known_(result_),
         constant_bytes_(loop::constant_bytes(program)) {
     panels_ = options.threads == 1 || target.parallel_grain == 0;
     if (options.skip_zeros) skipping_zeros_.emplace(result_, target);
@@ -68,11 +70,29 @@ class Scheduling {
       schedule_steps(step.body);
       schedule_steps(step.otherwise);
       before_.clear();
-      if (step.kind == loop::StepKind::call) schedule_step(step);
+      if (step.kind == loop::StepKind::call) schedule_once(step);
       for (Step& earlier : before_) scheduled.push_back(std::move(earlier));
       scheduled.push_back(std::move(step));
     }
     steps = std::move(scheduled);
+  }
+
+  void schedule_once(Step& step) {
+    const std::string key = key_of(step);
+    if (known_.repeat(key, step)) return;
+    const Step called = step;
+    const Kernel kernel = result_.kernels.at(step.kernel);
+    schedule_step(step);
+    if (before_.empty()) known_.remember(key, kernel, called, step);
+  }
+
+  /// All that a call's schedule depends on.
+  std::string key_of(const Step& step) const {
+    std::string key = KnownCalls::text_of(result_, step) + (trains_ ? " trains" : "");
+    for (const BufferId id : step.buffers) {
+      key += skipping_zeros_ && skipping_zeros_->is_rectified(id) ? '+' : '-';
+    }
+    return key;
   }
 
   void schedule_step(Step& step) {
@@ -228,7 +248,9 @@ class Scheduling {
   std::string scattered_axis(const Definition& definition, const Kernel& kernel,
                              const Step& step) const {
     constexpr int64_t kShort = 512;
-    if (definition.accumulators.size() != 1 || definition.outputs.size() != 1) return "";
+    if (target_.vector_bits == 0 || definition.accumulators.size() != 1 ||
+        definition.outputs.size() != 1)
+      return "";
     int64_t steps = 1;
     for (const loop::Axis& axis : definition.reduce_axes) {
       steps *= static_extent(axis).value_or(kShort + 1);
@@ -413,13 +435,14 @@ class Scheduling {
   const TargetInfo& target_;
   Program result_;
   SideBuffers beside_;
+  KnownCalls known_;
   bool panels_ = true;                          // may operands and sums go through
   std::optional<ZeroSkipping> skipping_zeros_;  // nothing where they are not to be left out
   std::vector<Loc> skipping_;                   // the nodes that leave them out
   bool trains_ = false;                         // the entry point under way
   int64_t constant_bytes_ = 0;
   bool among_statements_ = false;  // what stands there can have no kernel run before it
-  std::vector<Step> before_;       // rearrange what the step under way reads
+  std::vector<Step> before_;  // rearrange what the step under way reads
 };
 
 }  // namespace

@@ -37,7 +37,7 @@ std::optional<SkippingNest> ZeroSkipping::choose(const loop::Definition& definit
   };
   SkippingContext context{.target = target_, .program_bytes = constant_bytes_};
   context.is_rectified = [&](const std::string& param) {
-    return rectified_.contains(program_.owner(buffer(param)));
+    return is_rectified(buffer(param));
   };
   context.is_finite = [&](const std::string& param) { return is_finite(buffer(param), trains); };
   context.choose = [&](const loop::Definition& d, const TileLimits& limits) {

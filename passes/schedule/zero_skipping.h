@@ -21,6 +21,9 @@ class ZeroSkipping {
   std::optional<SkippingNest> choose(const loop::Definition& definition, const loop::Kernel& kernel,
                                      const loop::Step& step, bool trains, bool may_repack) const;
 
+  /// Whether what comes from a rectifier stands there.
+  bool is_rectified(loop::BufferId id) const { return rectified_.contains(program_.owner(id)); }
+
  private:
   bool is_finite(loop::BufferId id, bool trains) const;
 
