@@ -20,7 +20,7 @@ using loop::Step;
 /// Bands found for some steps.
 struct Bands {
   size_t first = 0;
-  int64_t height = 0;
+  BandHeight height;
   double gain = 0;  // cycles
 };
 
@@ -93,8 +93,7 @@ class Choosing {
   std::optional<double> gain(const RowRegion& region, const RowTrips& trips) const {
     const BandWork work = work_of(program_, region, trips);
     if ((work.windows + work.parts + work.whole) * 4 > costs_.near_bytes * 3) return std::nullopt;
-    const double calls =
-        static_cast<double>(trips.trips) * static_cast<double>(region.calls.size());
+    const double calls = static_cast<double>(work.calls);
     const double near = static_cast<double>(work.whole * (trips.trips - 1) + 2 * work.kept);
     return traffic(region) - near / costs_.near_bytes_per_cycle - calls * costs_.call_cycles;
   }
@@ -102,7 +101,7 @@ class Choosing {
   /// The height of bands that gains most; nothing when none gains.
   std::optional<Bands> best_height(const RowRegion& region) const {
     std::optional<Bands> best;
-    for (const int64_t height : band_heights(region)) {
+    for (const BandHeight height : band_heights(region)) {
       const std::optional<RowTrips> found = trips_of(region, height);
       if (!found) continue;
       const std::optional<double> cycles = gain(region, *found);

@@ -10,6 +10,7 @@
 
 #include "ir/loop/program.h"
 #include "ir/target/target_info.h"
+#include "passes/lower/row_region.h"
 
 namespace backcast {
 
@@ -27,10 +28,10 @@ BandCosts band_costs(const TargetInfo& target);
 loop::Program row_bands(const loop::Program& program, const BandCosts& costs);
 loop::Program row_bands(const loop::Program& program, const TargetInfo& target);
 
-/// Steps of an entry point as one region, `height` rows of the last one's results at a time.
+/// Steps of an entry point as one region.
 struct BandChoice {
   size_t first = 0, last = 0;
-  int64_t height = 0;
+  BandHeight height;
   size_t entry = 0;
 };
 /// These choices, whatever they cost; nothing when some of the steps cannot run in such bands.

@@ -115,33 +115,50 @@ bool reads_something(const RowRegion& region, const RowTrips& trips) {
   return true;
 }
 
-/// Per step: rows that a trip takes which is neither one of the first nor one of the last.
-std::vector<int64_t> rates_of(const RowRegion& region, int64_t height) {
-  std::vector<int64_t> rates(region.kernels.size(), 1);
-  rates.back() = height;
-  for (size_t s = rates.size() - 1; s-- > 0;) {
+/// Per step: how many of its rows one row of the last step's results takes.
+std::vector<int64_t> scales_of(const RowRegion& region) {
+  std::vector<int64_t> scales(region.kernels.size(), 1);
+  for (size_t s = scales.size() - 1; s-- > 0;) {
     for (const BandTensor& tensor : region.tensors) {
       if (tensor.producer != s) continue;
       for (const BandTensor::Reader& reader : tensor.readers) {
-        rates[s] = std::max(rates[s], rates[reader.step] * reader.access.scale);
+        scales[s] = std::max(scales[s], scales[reader.step] * reader.access.scale);
       }
     }
   }
+  return scales;
+}
+
+/// Per step: rows that a trip takes which is neither one of the first nor one of the last.
+std::vector<int64_t> rates_of(const RowRegion& region, BandHeight height) {
+  std::vector<int64_t> rates = scales_of(region);
+  for (int64_t& rate : rates) rate = (rate * height.rows + height.trips - 1) / height.trips;
   return rates;
 }
 
+/// Of all windows.
+int64_t bytes_of(const RowRegion& region, const RowTrips& trips) {
+  int64_t bytes = 0;
+  for (const BandTensor& tensor : region.tensors) {
+    bytes += trips.capacity[tensor.producer] * tensor.row_bytes;
+  }
+  return bytes;
+}
+
 /// The last step begins `lead` trips behind the first.
-std::optional<RowTrips> trips_of(const RowRegion& region, int64_t height, int64_t lead,
+std::optional<RowTrips> trips_of(const RowRegion& region, BandHeight height, int64_t lead,
                                  const std::vector<int64_t>& rates) {
   const size_t steps = region.kernels.size();
   const int64_t rows = region.kernels.back()->rows;
   RowTrips trips;
-  trips.trips = lead + (rows + height - 1) / height;
+  trips.trips = lead + (rows * height.trips + height.rows - 1) / height.rows;
+  trips.period = height.trips;
   trips.ends.resize(steps);
   trips.kept.resize(steps);
-  trips.capacity.assign(steps, height);
+  trips.capacity.assign(steps, height.rows);
   for (int64_t t = 0; t <= trips.trips; ++t) {
-    trips.ends.back().push_back(std::clamp<int64_t>((t - lead) * height, 0, rows));
+    const int64_t end = std::max<int64_t>(t - lead, 0) * height.rows / height.trips;
+    trips.ends.back().push_back(std::min(end, rows));
   }
   trips.kept.back().assign(static_cast<size_t>(trips.trips), 0);
   for (size_t s = steps - 1; s-- > 0;) {
@@ -153,7 +170,7 @@ std::optional<RowTrips> trips_of(const RowRegion& region, int64_t height, int64_
 
 }  // namespace
 
-std::optional<RowTrips> trips_of(const RowRegion& region, int64_t height) {
+std::optional<RowTrips> trips_of(const RowRegion& region, BandHeight height) {
   const std::vector<int64_t> rates = rates_of(region, height);
   std::optional<RowTrips> at_once = trips_of(region, height, 0, rates);
   if (!at_once) return std::nullopt;
@@ -164,25 +181,33 @@ std::optional<RowTrips> trips_of(const RowRegion& region, int64_t height) {
   }
   if (lead == 0) return at_once;
   std::optional<RowTrips> spread = trips_of(region, height, lead, rates);
-  return spread ? spread : at_once;
+  return spread && bytes_of(region, *spread) < bytes_of(region, *at_once) ? spread : at_once;
 }
 
-std::vector<int64_t> band_heights(const RowRegion& region) {
+std::vector<BandHeight> band_heights(const RowRegion& region) {
   constexpr int64_t kMaxTrips = 64;
   const int64_t rows = region.kernels.back()->rows;
-  std::vector<int64_t> heights;
+  std::vector<BandHeight> heights;
   for (int64_t trips = 2; trips <= std::min(rows, kMaxTrips); ++trips) {
-    const int64_t height = (rows + trips - 1) / trips;
-    if (heights.empty() || heights.back() != height) heights.push_back(height);
+    const BandHeight height{(rows + trips - 1) / trips};
+    if (heights.empty() || !(heights.back() == height)) heights.push_back(height);
+  }
+  const std::vector<int64_t> scales = scales_of(region);
+  const int64_t most = *std::ranges::max_element(scales);
+  for (int64_t trips = 2; trips <= most && rows * trips <= kMaxTrips; trips *= 2) {
+    heights.push_back({1, trips});
   }
   return heights;
 }
 
 BandWork work_of(const Program& program, const RowRegion& region, const RowTrips& trips) {
   BandWork work;
+  work.windows = bytes_of(region, trips);
   for (const BandTensor& tensor : region.tensors) {
-    work.windows += trips.capacity[tensor.producer] * tensor.row_bytes;
     for (const int64_t rows : trips.kept[tensor.producer]) work.kept += rows * tensor.row_bytes;
+  }
+  for (size_t s = 0; s < region.calls.size(); ++s) {
+    for (int64_t t = 0; t < trips.trips; ++t) work.calls += trips.computed(s, t).count() > 0;
   }
   for (size_t s = 0; s < region.calls.size(); ++s) {
     const RowKernel& kernel = *region.kernels[s];

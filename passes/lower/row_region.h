@@ -42,13 +42,21 @@ struct RowRegion {
 };
 
 inline constexpr size_t kMaxBandSteps = 16;
-/// Heights worth a try, in rows of the last step's results: those of 2 to 64 trips.
-std::vector<int64_t> band_heights(const RowRegion& region);
+
+/// How fast trips go on: so many rows of the last step's results in so many trips. Several trips
+/// per row leave steps before strides a part of the rows that it takes.
+struct BandHeight {
+  int64_t rows = 0, trips = 1;
+  friend bool operator==(const BandHeight&, const BandHeight&) = default;
+};
+/// Those worth a try: 2 to 64 times the rows, and several trips per row where there are strides.
+std::vector<BandHeight> band_heights(const RowRegion& region);
 
 /// Which rows every trip computes. A band tensor is a window that moves along: what later trips
 /// read again (a halo) stays in it, so nothing is computed twice.
 struct RowTrips {
   int64_t trips = 0;
+  int64_t period = 1;  // trips after which they are alike again
   /// Per step, trips + 1 of them: trip t computes rows [ends[t], ends[t + 1]) of the results.
   std::vector<std::vector<int64_t>> ends;
   /// Per step: rows below ends[t] that trip t or a later one still reads.
@@ -62,9 +70,8 @@ struct RowTrips {
   bool keeps_rows(size_t step) const;
 };
 
-/// Trips over `height` rows of the last step's results; nothing where a step would read no row of
-/// an operand.
-std::optional<RowTrips> trips_of(const RowRegion& region, int64_t height);
+/// Nothing where a step would read no row of an operand.
+std::optional<RowTrips> trips_of(const RowRegion& region, BandHeight height);
 
 /// What bands take, in bytes.
 struct BandWork {
@@ -72,6 +79,7 @@ struct BandWork {
   int64_t whole = 0;    // what every trip reads alike
   int64_t parts = 0;    // of other operands and results, per trip
   int64_t kept = 0;     // rows copied to the front of windows, in all trips
+  int64_t calls = 0;    // in all trips
 };
 BandWork work_of(const loop::Program& program, const RowRegion& region, const RowTrips& trips);
 

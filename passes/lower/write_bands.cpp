@@ -44,7 +44,10 @@ class Writing {
 
   std::vector<Step> run() {
     std::vector<Trip> all;
-    for (int64_t t = 0; t < trips_.trips; ++t) all.push_back(trip(t));
+    for (int64_t t = 0; t < trips_.trips; ++t) {
+      if (t % trips_.period == 0) all.emplace_back();
+      for (Action& action : trip(t)) all.back().push_back(std::move(action));
+    }
     std::vector<Step> steps;
     for (const Step* step : region_.before) steps.push_back(*step);
     for (size_t t = 0; t < all.size();) {

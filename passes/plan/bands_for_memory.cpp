@@ -125,16 +125,14 @@ class Fitting {
       }
     }
     std::optional<Found> best;
-    for (const int64_t height : band_heights(*region)) {
+    for (const BandHeight height : band_heights(*region)) {
       const std::optional<RowTrips> trips = trips_of(*region, height);
       if (!trips) continue;
       const BandWork work = work_of(program_, *region, *trips);
-      const double calls =
-          static_cast<double>(trips->trips) * static_cast<double>(region->calls.size());
       const int64_t bytes = around + windows(*region, *trips);
       const Price price{std::max<int64_t>(bytes - goal, 0),
                         static_cast<double>(2 * work.kept) / costs_.near_bytes_per_cycle +
-                            calls * costs_.call_cycles};
+                            static_cast<double>(work.calls) * costs_.call_cycles};
       if (!best || price < best->price) {
         best = Found{{first, last, height, number_}, price, work.kept, region->before.size()};
       }

@@ -207,7 +207,7 @@ std::optional<loop::Program> longest_bands(const loop::Program& program) {
   const size_t steps = program.entries[0].steps.size();
   std::optional<loop::Program> bands;
   for (size_t first = 0; first + 1 < steps && !bands; ++first) {
-    bands = band_steps(program, {{first, steps - 1, 3}});
+    bands = band_steps(program, {{first, steps - 1, {3}}});
   }
   return bands;
 }
@@ -220,7 +220,9 @@ void expect_same_values_in_any_bands(const Module& module) {
   const size_t steps = program.entries[0].steps.size();
   for (size_t last = 1; last < steps; ++last) {
     for (size_t first = 0; first < last; ++first) {
-      for (int64_t height = 1; height < 12; ++height) {
+      std::vector<BandHeight> heights{{1, 2}, {1, 3}, {1, 4}, {3, 2}};
+      for (int64_t height = 1; height < 12; ++height) heights.push_back({height});
+      for (const BandHeight height : heights) {
         const std::optional<loop::Program> bands = band_steps(program, {{first, last, height}});
         if (!bands) continue;
         loop::verify(*bands, "row_bands");
@@ -228,7 +230,8 @@ void expect_same_values_in_any_bands(const Module& module) {
             loop::parse_program(loop::print(*bands), loop::print_constants(*bands));
         EXPECT_TRUE(loop::equal(parsed, *bands));
         EXPECT_EQ(loop::interpret(*bands, "run", inputs).front(), expected)
-            << "steps " << first << " to " << last << ", height " << height << "\n"
+            << "steps " << first << " to " << last << ", height " << height.rows << "/"
+            << height.trips << "\n"
             << loop::print(*bands);
       }
     }
