@@ -62,13 +62,30 @@ Module defer_sums_pass(const Module& module, const PassContext& context) {
   return defer_sums(module, context.options.frugal);
 }
 
+/// What the passes behind the choice of bands make of a program. Nothing is computed again.
+loop::Program planned(const loop::Program& program, const PassContext& context) {
+  PassOptions options = context.options;
+  options.progress = {};
+  PassNotes ignored;
+  loop::Program result = program;
+  bool behind = false;
+  for (const LoopPass& pass : loop_passes()) {
+    if (behind && pass.name != "rematerialize") {
+      result = pass.run(result, {context.target, options, ignored});
+    }
+    behind = behind || pass.name == "row_bands";
+  }
+  return result;
+}
+
 loop::Program row_bands_pass(const loop::Program& program, const PassContext& context) {
   const PassOptions& options = context.options;
   std::string& note = context.notes.bands;
-  if (options.ram) return fit_bands(program, context.target, *options.ram, options.schedule, &note);
+  const Planned rest = [&](const loop::Program& p) { return planned(p, context); };
+  if (options.ram) return fit_bands(program, context.target, *options.ram, rest, &note);
   if (!options.bands) return program;
   if (!context.target.is_microcontroller()) return row_bands(program, context.target);
-  return worthwhile_bands(program, context.target, options.schedule, &note);
+  return worthwhile_bands(program, context.target, rest, &note);
 }
 
 /// For a cache so small that examples which people can read have bands.

@@ -72,7 +72,6 @@ class Fitting {
         bands.choices.push_back(found->choice);
         bands.kept += found->kept;
         bands.banded += found->choice.last - found->choice.first + 1 - found->before;
-        bands.cycles += found->price.cycles;
       }
       end = found ? found->choice.first : end - 1;
     }

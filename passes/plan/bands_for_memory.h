@@ -15,7 +15,6 @@ struct BandsForMemory {
   std::vector<BandChoice> choices;
   int64_t kept = 0;   // bytes of rows that are copied
   size_t banded = 0;  // steps that run in bands
-  double cycles = 0;  // that copies and calls take
 };
 
 /// The cheapest bands with which no step takes more than `goal` bytes of arena, or that exceed it

@@ -6,14 +6,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/loop/code_size.h"
+#include "ir/loop/instruction_counts.h"
 #include "ir/loop/step_access.h"
 #include "passes/lower/row_bands.h"
 #include "passes/plan/bands_for_memory.h"
-#include "passes/plan/plan_memory.h"
-#include "passes/schedule/drop_unused.h"
-#include "passes/schedule/parallelize.h"
-#include "passes/schedule/schedule.h"
 
 namespace backcast {
 namespace {
@@ -25,9 +21,9 @@ constexpr int kMaxAttempts = 6;
 // Unasked, a byte of RAM is worth so many bytes of flash, of which microcontrollers have four to
 // eight times as much.
 constexpr int64_t kRamWorth = 2;
-// And bands may take this share of the time, by the model.
-constexpr double kShareOfTime = 0.04;
-// Goals are this share apart.
+// And bands may add this share to the executed instructions.
+constexpr double kShareOfTime = 0.03;
+// Goals are this share apart; so many in a row that gain nothing are enough.
 constexpr double kGoalFalls = 0.8;
 constexpr int kMaxMisses = 3;
 constexpr int64_t kBytesPerInstruction = 4;
@@ -47,46 +43,31 @@ std::string describe(const Program& program, const BandsForMemory& bands, int64_
                      bands.banded, all, bands.kept, before, after);
 }
 
-/// A program as it will be emitted, more or less.
-class Outcome {
- public:
-  Outcome(const Program& program, const TargetInfo& target, const ScheduleOptions& schedules)
-      : scheduled_(schedule(program, target, schedules)),
-        planned_(plan_memory(parallelize(scheduled_, target), target)) {}
-
-  int64_t arena() const { return planned_.arena_bytes; }
-  int64_t state() const { return planned_.state_bytes; }
-  int64_t flash() const {
-    const Program emitted = drop_unused(share_kernels(scheduled_));
-    int64_t bytes = loop::code_size(emitted) * kBytesPerInstruction;
-    for (size_t id = 0; id < emitted.buffers.size(); ++id) {
-      const loop::Buffer& buffer = emitted.buffers[id];
-      if (buffer.kind != loop::BufferClass::constant || buffer.view_of >= 0) continue;
-      bytes += emitted.storage_bytes(static_cast<loop::BufferId>(id));
-    }
-    return bytes;
+/// What a planned program takes of flash, and of RAM as so much flash.
+int64_t price(const Program& planned) {
+  int64_t bytes = loop::instruction_counts(planned).code * kBytesPerInstruction;
+  for (size_t id = 0; id < planned.buffers.size(); ++id) {
+    const loop::Buffer& buffer = planned.buffers[id];
+    if (buffer.kind != loop::BufferClass::constant || buffer.view_of >= 0) continue;
+    bytes += planned.storage_bytes(static_cast<loop::BufferId>(id));
   }
+  return bytes + planned.arena_bytes * kRamWorth;
+}
 
- private:
-  Program scheduled_, planned_;
-};
-
-double cycles_of(const Program& program, const BandCosts& costs) {
-  double macs = 0;
-  for (const auto& [name, kernel] : program.kernels) macs += static_cast<double>(kernel.macs);
-  return macs / costs.macs_per_cycle;
+double executed(const Program& planned) {
+  return static_cast<double>(loop::instruction_counts(planned).executed);
 }
 
 }  // namespace
 
 Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram,
-                  const ScheduleOptions& schedules, std::string* summary) {
+                  const Planned& planned, std::string* summary) {
   Program best = row_bands(program, target);
   if (loop::writes_state(program)) return best;
-  const Outcome whole(best, target, schedules);
-  const int64_t budget = ram - whole.state();
-  if (whole.arena() <= budget) return best;
-  int64_t least = whole.arena();
+  const Program whole = planned(best);
+  const int64_t budget = ram - whole.state_bytes;
+  if (whole.arena_bytes <= budget) return best;
+  int64_t least = whole.arena_bytes;
   std::vector<BandChoice> before;
   int64_t goal = budget;
   for (int attempt = 0; attempt < kMaxAttempts && goal > 0; ++attempt) {
@@ -97,11 +78,11 @@ Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram,
       continue;
     }
     const Program tried = *band_steps(program, bands.choices);
-    const int64_t arena = Outcome(tried, target, schedules).arena();
+    const int64_t arena = planned(tried).arena_bytes;
     if (arena < least) {
       best = tried;
       least = arena;
-      if (summary != nullptr) *summary = describe(program, bands, whole.arena(), arena);
+      if (summary != nullptr) *summary = describe(program, bands, whole.arena_bytes, arena);
     }
     if (arena <= budget) break;
     goal -= std::max<int64_t>(arena - budget, budget / 64 + 1);
@@ -110,32 +91,30 @@ Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram,
   return best;
 }
 
-Program worthwhile_bands(const Program& program, const TargetInfo& target,
-                         const ScheduleOptions& schedules, std::string* summary) {
+Program worthwhile_bands(const Program& program, const TargetInfo& target, const Planned& planned,
+                         std::string* summary) {
   if (!target.is_microcontroller() || loop::writes_state(program)) return program;
-  const BandCosts costs = band_costs(target);
-  const double most_cycles = kShareOfTime * cycles_of(program, costs);
-  const Outcome whole(program, target, schedules);
-  const auto price = [](const Outcome& outcome) {
-    return outcome.arena() * kRamWorth + outcome.flash();
-  };
+  const Program whole = planned(program);
+  const double most_executed = executed(whole) * (1 + kShareOfTime);
   Program best = program;
   int64_t least = price(whole);
   std::vector<BandChoice> before;
   int misses = 0;
-  for (double goal = static_cast<double>(whole.arena()); goal >= 1 && misses < kMaxMisses;
+  for (double goal = static_cast<double>(whole.arena_bytes); goal >= 1 && misses < kMaxMisses;
        goal *= kGoalFalls) {
-    BandsForMemory bands = bands_for_memory(program, costs, static_cast<int64_t>(goal));
+    BandsForMemory bands =
+        bands_for_memory(program, band_costs(target), static_cast<int64_t>(goal));
     if (bands.choices.empty() || equal(bands.choices, before)) continue;
-    if (bands.cycles > most_cycles) break;
     const Program tried = *band_steps(program, bands.choices);
-    const Outcome outcome(tried, target, schedules);
+    const Program outcome = planned(tried);
     ++misses;
-    if (price(outcome) < least) {
+    if (executed(outcome) <= most_executed && price(outcome) < least) {
       misses = 0;
       best = tried;
       least = price(outcome);
-      if (summary != nullptr) *summary = describe(program, bands, whole.arena(), outcome.arena());
+      if (summary != nullptr) {
+        *summary = describe(program, bands, whole.arena_bytes, outcome.arena_bytes);
+      }
     }
     before = std::move(bands.choices);
   }

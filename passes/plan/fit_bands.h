@@ -6,24 +6,26 @@
 //   otherwise it takes the least that was found.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "ir/loop/program.h"
 #include "ir/target/target_info.h"
-#include "passes/schedule/schedule.h"
 
 namespace backcast {
 
-/// `ram` bounds arena and state of the planned program, in bytes; `schedules` as in the program.
+/// The passes behind, from definitions to a planned program.
+using Planned = std::function<loop::Program(const loop::Program&)>;
+
+/// `ram` bounds arena and state of the planned program, in bytes.
 /// `summary` (may be null) receives the trade where there is one: "computes 6 of 31 steps in bands,
 /// which copy 30720 bytes, arena 221184 → 98304 bytes".
 loop::Program fit_bands(const loop::Program& program, const TargetInfo& target, int64_t ram,
-                        const ScheduleOptions& schedules = {}, std::string* summary = nullptr);
+                        const Planned& planned, std::string* summary = nullptr);
 
 /// Where nobody said how much RAM there is: on a microcontroller the bands that are worth what they
 /// take, in time and in code; elsewhere the program as it is.
 loop::Program worthwhile_bands(const loop::Program& program, const TargetInfo& target,
-                               const ScheduleOptions& schedules = {},
-                               std::string* summary = nullptr);
+                               const Planned& planned, std::string* summary = nullptr);
 
 }  // namespace backcast
