@@ -63,7 +63,7 @@ double executed(const Program& planned) {
 Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram,
                   const Planned& planned, std::string* summary) {
   Program best = row_bands(program, target);
-  if (loop::writes_state(program)) return best;
+  if (loop::writes_state(program) && !target.is_microcontroller()) return best;
   const Program whole = planned(best);
   const int64_t budget = ram - whole.state_bytes;
   if (whole.arena_bytes <= budget) return best;
@@ -93,7 +93,7 @@ Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram,
 
 Program worthwhile_bands(const Program& program, const TargetInfo& target, const Planned& planned,
                          std::string* summary) {
-  if (!target.is_microcontroller() || loop::writes_state(program)) return program;
+  if (!target.is_microcontroller()) return program;
   const Program whole = planned(program);
   const double most_executed = executed(whole) * (1 + kShareOfTime);
   Program best = program;

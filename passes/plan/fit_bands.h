@@ -1,9 +1,10 @@
 // Bands of rows (row_bands.h) for the sake of memory, where those that save time do not make a
 // program fit: no more of them than it needs.
-//   Requires: fused definitions, before scheduling. Programs that train are left to recomputation
-//   (fit_memory.h): most of what they keep is read again later.
-//   Ensures: the same values. Where bands can do it, the program, scheduled and planned, fits;
-//   otherwise it takes the least that was found.
+//   Requires: fused definitions, before scheduling. Of programs that train, what the backward pass
+//   reads again stays whole and is left to recomputation (fit_memory.h); layers in front of all
+//   that is trained are like those of inference, and hosts leave them as they are. Ensures: the
+//   same values. Where bands can do it, the program, scheduled and planned, fits; otherwise it
+//   takes the least that was found.
 #pragma once
 
 #include <functional>

@@ -21,11 +21,12 @@ int64_t total(const TrainingLibrary& library) {
 }
 
 /// Parameters after a few steps, losses on the way.
-std::pair<Literal, std::vector<double>> trained(const TrainingLibrary& library) {
+std::pair<Literal, std::vector<double>> trained(const TrainingLibrary& library,
+                                                const Network& of = one_image()) {
   Student student(library);
   std::vector<double> losses;
   for (int64_t step = 0; step < kSteps; ++step) {
-    losses.push_back(student.step(batch(one_image(), step, ElementType::f32, training_digits())));
+    losses.push_back(student.step(batch(of, step, ElementType::f32, training_digits())));
   }
   return {student.parameters(), losses};
 }
@@ -82,6 +83,24 @@ TEST(Ram, WithoutABudgetTheBitsAreTheSame) {
   const TrainingLibrary usual(model, request, "jit");
   EXPECT_LE(total(usual), total(whole));
   EXPECT_EQ(trained(usual).first, trained(whole).first);
+}
+
+/// What is not trained keeps nothing for a backward pass, so its layers run in bands.
+TEST(Ram, FrozenLayersRunInBandsOnAMicrocontroller) {
+  const std::string model = reference_model("digits_cnn");
+  const Network digits = network("digits_cnn");
+  TrainingRequest request = request_for(digits, "sgd", false);
+  request.spec.trainable.expressions = {"last:1"};
+  const TrainingLibrary whole(model, request, "jit", {.bands = false}, "cortex-m4");
+  const TrainingLibrary bands(model, request, "jit", {}, "cortex-m4");
+  EXPECT_EQ(whole.model.result.notes.bands, "");
+  EXPECT_NE(bands.model.result.notes.bands.find("in bands"), std::string::npos);
+  EXPECT_LT(total(bands) * 3, total(whole) * 2);
+  const auto expected = trained(whole, digits);
+  EXPECT_EQ(trained(bands, digits), expected);
+  const TrainingLibrary fitted(model, request, "jit", {.ram = total(bands)}, "cortex-m4");
+  EXPECT_LE(total(fitted), total(bands));
+  EXPECT_EQ(trained(fitted, digits), expected);
 }
 
 }  // namespace
