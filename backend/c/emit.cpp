@@ -141,7 +141,7 @@ CSource emit_c(const loop::Program& program, const TargetInfo& target, const COp
     if (i + 1 < program.entries.size()) entries += '\n';
   }
   // The frames of entry point and kernel: saved registers, arguments, some spilled values.
-  constexpr int64_t kFrames = 1024;
+  constexpr int64_t kFrames = 1536;
   result.stack_bytes += kFrames;
   result.source = opening(program, result, options) + file_settings(prelude.has_vectors());
   result.source += c_backend::wrap_lines(constants.text + prelude.text() + functions + kernels +

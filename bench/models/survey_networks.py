@@ -225,6 +225,24 @@ NETWORKS = {
 }
 
 
+def set_statistics(model):
+    """Running statistics as after training; those of a fresh model scale nothing."""
+    for module in model.modules():
+        if getattr(module, "running_mean", None) is not None:
+            nn.init.uniform_(module.running_mean, -0.1, 0.1)
+            nn.init.uniform_(module.running_var, 0.5, 1.5)
+
+
+def export_for_inference(name, path):
+    network = NETWORKS[name]
+    model = network.make()
+    set_statistics(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(model.eval(), (network.batch(1),), path, dynamo=False, opset_version=17,
+                          input_names=["x"], output_names=["y"])
+
+
 def export(name, path):
     network = NETWORKS[name]
     with warnings.catch_warnings():
@@ -239,10 +257,15 @@ def main():
     parser = argparse.ArgumentParser(description="Exports networks that people train.")
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("names", nargs="*", metavar="NAME", help="default: all")
+    parser.add_argument("--inference", action="store_true",
+                        help="one example, constant statistics; default: for training")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     for name in given.names or NETWORKS:
-        export(name, given.folder / f"survey_{name}.onnx")
+        if given.inference:
+            export_for_inference(name, given.folder / f"{name}.onnx")
+        else:
+            export(name, given.folder / f"survey_{name}.onnx")
 
 
 if __name__ == "__main__":

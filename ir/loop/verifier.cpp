@@ -272,10 +272,20 @@ class ProgramChecker {
                         old.begin + distance->written_above <= heir.begin);
   }
 
+  /// Whether `heir`, which is written while `old` is still read, lies where that leaves it room.
+  bool follows_behind(const EntryPoint& entry, const Placed& old, const Placed& heir) const {
+    if (old.first >= heir.first || old.last >= heir.last) return false;
+    const std::optional<OverlapDistance> distance =
+        overlap_distance(program_, entry, heir.first, old.last, old.id, heir.id);
+    return distance && (heir.begin + distance->read_above <= old.begin ||
+                        old.begin + distance->written_above <= heir.begin);
+  }
+
   /// Whether the one may share bytes with the other while both live: they meet in one step, which
-  /// is the end of the first.
+  /// is the end of the first, or in several.
   bool may_follow(const EntryPoint& entry, const std::vector<const Step*>& steps, const Placed& old,
                   const Placed& heir) const {
+    if (heir.first < old.last) return follows_behind(entry, old, heir);
     if (!ends_at(entry, {old.first, old.last}, heir.first)) return false;
     return takes_over(steps, old, heir) || reaches_into(steps, old, heir);
   }

@@ -32,6 +32,21 @@ struct Block {
   std::vector<BufferId> members;
 };
 
+/// An overlap and the steps in which both blocks live.
+struct Span {
+  AllowedOverlap overlap;
+  int64_t first = 0, last = 0;
+
+  /// Whether a block would be in two overlaps at once.
+  bool conflicts(const Span& other) const {
+    if (first > other.last || other.first > last) return false;
+    const auto is_one = [&](size_t b) {
+      return b == other.overlap.lower || b == other.overlap.upper;
+    };
+    return is_one(overlap.lower) || is_one(overlap.upper);
+  }
+};
+
 class Planner {
  public:
   Planner(const Program& program, const TargetInfo& target, const PlacementProgress& progress)
@@ -151,7 +166,8 @@ class Planner {
     return problem;
   }
 
-  /// Overlaps of results with operands that end with the step, where they lower the bound.
+  /// Overlaps of results with operands that end with the step, and of what several steps write with
+  /// what they still read, where they lower the bound.
   void add_overlaps(const loop::EntryPoint& entry, PlacementProblem& problem) {
     const std::vector<const loop::Step*> steps = loop::flat_steps(entry.steps);
     std::vector<int64_t> live(steps.size(), 0);
@@ -170,29 +186,102 @@ class Planner {
                      [&](size_t a, size_t b) { return live[a] > live[b]; });
     int64_t level = 0;
     std::map<size_t, ReachingCall> calls;  // by step
+    const std::vector<Span> spans = overlaps_of_loops(entry);
+    std::vector<Span> taken;
     for (const size_t s : fullest) {
       if (live[s] <= level) break;
+      const auto holds = [&](const Span& span) {
+        return span.first <= int64_t(s) && int64_t(s) <= span.last;
+      };
+      if (const auto known = std::find_if(taken.begin(), taken.end(), holds);
+          known != taken.end()) {
+        level = std::max(level, live[s] - saving(known->overlap));
+        continue;
+      }
       AllowedOverlap best;
       int64_t saved = 0;
+      const Span* span = nullptr;
+      for (const Span& candidate : spans) {
+        if (!holds(candidate) || saving(candidate.overlap) <= saved) continue;
+        if (std::any_of(taken.begin(), taken.end(),
+                        [&](const Span& other) { return candidate.conflicts(other); })) {
+          continue;
+        }
+        saved = saving(candidate.overlap);
+        best = candidate.overlap;
+        span = &candidate;
+      }
       for (const size_t written : begin[s]) {
         for (const size_t read : end[s]) {
           for (const AllowedOverlap& overlap :
                allowed(entry, *steps[s], int64_t(s), read, written)) {
-            const int64_t lower = blocks_[overlap.lower].bytes;
-            const int64_t upper = blocks_[overlap.upper].bytes;
-            const int64_t saving = lower + upper - std::max(lower, upper + overlap.distance);
-            if (saving <= saved) continue;
-            saved = saving;
+            const Span here{overlap, int64_t(s), int64_t(s)};
+            if (saving(overlap) <= saved ||
+                std::any_of(taken.begin(), taken.end(),
+                            [&](const Span& other) { return here.conflicts(other); })) {
+              continue;
+            }
+            saved = saving(overlap);
             best = overlap;
+            span = nullptr;
             calls[s] = {steps[s]->kernel, blocks_[read].members.front(),
                         blocks_[written].members.front()};
           }
         }
       }
-      if (saved > 0) problem.overlaps.push_back(best);
+      if (saved > 0) {
+        problem.overlaps.push_back(best);
+        taken.push_back(span != nullptr ? *span : Span{best, int64_t(s), int64_t(s)});
+        if (span != nullptr) calls.erase(s);
+      }
       level = std::max(level, live[s] - saved);
     }
     for (auto& [step, call] : calls) reaching_.push_back(std::move(call));
+  }
+
+  int64_t saving(const AllowedOverlap& overlap) const {
+    const int64_t lower = blocks_[overlap.lower].bytes, upper = blocks_[overlap.upper].bytes;
+    return lower + upper - std::max(lower, upper + overlap.distance);
+  }
+
+  /// Adds the pair both ways round, where the distance leaves something.
+  void add_pair(size_t read, size_t written, const loop::OverlapDistance& distance,
+                std::vector<AllowedOverlap>& overlaps) const {
+    const auto add = [&](size_t lower, size_t upper, int64_t bytes) {
+      bytes = round_up(std::max<int64_t>(bytes, 1));
+      if (bytes < blocks_[lower].bytes) overlaps.push_back({lower, upper, bytes});
+    };
+    add(written, read, distance.read_above);
+    add(read, written, distance.written_above);
+  }
+
+  /// Of what a loop writes with what it reads, where either is one block's all that time.
+  std::vector<Span> overlaps_of_loops(const loop::EntryPoint& entry) const {
+    std::vector<Span> spans;
+    for (const loop::Step& step : entry.steps) {
+      if (step.kind != loop::StepKind::loop) continue;
+      for (const BufferId operand : loop::read_buffers(result_, step)) {
+        for (const BufferId result : loop::written_buffers(result_, step)) {
+          if (operand != result) add_span(entry, operand, result, spans);
+        }
+      }
+    }
+    return spans;
+  }
+
+  void add_span(const loop::EntryPoint& entry, BufferId operand, BufferId result,
+                std::vector<Span>& spans) const {
+    const int read = block_of_[size_t(operand)], written = block_of_[size_t(result)];
+    if (read < 0 || written < 0 || read == written) return;
+    if (blocks_[size_t(read)].members.back() != operand) return;
+    if (blocks_[size_t(written)].members.front() != result) return;
+    const int64_t first = blocks_[size_t(written)].first, last = blocks_[size_t(read)].last;
+    if (first <= ranges_[size_t(operand)].first || first >= last) return;
+    if (ranges_[size_t(result)].last <= last) return;
+    const auto distance = loop::overlap_distance(result_, entry, first, last, operand, result);
+    std::vector<AllowedOverlap> overlaps;
+    if (distance) add_pair(size_t(read), size_t(written), *distance, overlaps);
+    for (const AllowedOverlap& overlap : overlaps) spans.push_back({overlap, first, last});
   }
 
   /// The overlaps of block `written`, which begins with the step, and `read`, which ends with it.
@@ -205,12 +294,7 @@ class Planner {
     const auto distance = loop::overlap_distance(result_, step, operand, result);
     if (!distance) return {};
     std::vector<AllowedOverlap> overlaps;
-    const auto add = [&](size_t lower, size_t upper, int64_t bytes) {
-      bytes = round_up(std::max<int64_t>(bytes, 1));
-      if (bytes < blocks_[lower].bytes) overlaps.push_back({lower, upper, bytes});
-    };
-    add(written, read, distance->read_above);
-    add(read, written, distance->written_above);
+    add_pair(read, written, *distance, overlaps);
     return overlaps;
   }
 
