@@ -3,6 +3,7 @@
 #include "passes/plan/plan_memory.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 
@@ -32,18 +33,18 @@ struct Block {
   std::vector<BufferId> members;
 };
 
-/// An overlap and the steps in which both blocks live.
-struct Span {
-  AllowedOverlap overlap;
+/// Two blocks that may overlap, and the steps in which both live.
+struct Meeting {
+  size_t read = 0, written = 0;
   int64_t first = 0, last = 0;
+  AllowedOverlap overlap;
 
+  bool holds(int64_t step) const { return first <= step && step <= last; }
   /// Whether a block would be in two overlaps at once.
-  bool conflicts(const Span& other) const {
-    if (first > other.last || other.first > last) return false;
-    const auto is_one = [&](size_t b) {
-      return b == other.overlap.lower || b == other.overlap.upper;
-    };
-    return is_one(overlap.lower) || is_one(overlap.upper);
+  bool conflicts(const Meeting& other) const {
+    const bool meet = first <= other.last && other.first <= last;
+    const auto takes = [&](size_t b) { return b == read || b == written; };
+    return meet && (takes(other.read) || takes(other.written));
   }
 };
 
@@ -185,117 +186,97 @@ class Planner {
     std::stable_sort(fullest.begin(), fullest.end(),
                      [&](size_t a, size_t b) { return live[a] > live[b]; });
     int64_t level = 0;
-    std::map<size_t, ReachingCall> calls;  // by step
-    const std::vector<Span> spans = overlaps_of_loops(entry);
-    std::vector<Span> taken;
-    for (const size_t s : fullest) {
-      if (live[s] <= level) break;
-      const auto holds = [&](const Span& span) {
-        return span.first <= int64_t(s) && int64_t(s) <= span.last;
-      };
-      if (const auto known = std::find_if(taken.begin(), taken.end(), holds);
-          known != taken.end()) {
-        level = std::max(level, live[s] - saving(known->overlap));
-        continue;
-      }
-      AllowedOverlap best;
-      int64_t saved = 0;
-      const Span* span = nullptr;
-      for (const Span& candidate : spans) {
-        if (!holds(candidate) || saving(candidate.overlap) <= saved) continue;
-        if (std::any_of(taken.begin(), taken.end(),
-                        [&](const Span& other) { return candidate.conflicts(other); })) {
-          continue;
+    std::map<int64_t, ReachingCall> calls;  // by step
+    const std::vector<Meeting> loops = meetings_in_loops(entry);
+    std::vector<Meeting> taken;
+    for (const size_t at : fullest) {
+      if (live[at] <= level) break;
+      const int64_t s = static_cast<int64_t>(at);
+      std::vector<Meeting> found;
+      const auto holds = [&](const Meeting& meeting) { return meeting.holds(s); };
+      std::copy_if(taken.begin(), taken.end(), std::back_inserter(found), holds);
+      if (found.empty()) {
+        std::copy_if(loops.begin(), loops.end(), std::back_inserter(found), holds);
+        for (const size_t written : begin[at]) {
+          for (const size_t read : end[at]) add_meeting(entry, *steps[at], s, read, written, found);
         }
-        saved = saving(candidate.overlap);
-        best = candidate.overlap;
-        span = &candidate;
+        std::erase_if(found, [&](const Meeting& meeting) {
+          return std::any_of(taken.begin(), taken.end(),
+                             [&](const Meeting& other) { return meeting.conflicts(other); });
+        });
       }
-      for (const size_t written : begin[s]) {
-        for (const size_t read : end[s]) {
-          for (const AllowedOverlap& overlap :
-               allowed(entry, *steps[s], int64_t(s), read, written)) {
-            const Span here{overlap, int64_t(s), int64_t(s)};
-            if (saving(overlap) <= saved ||
-                std::any_of(taken.begin(), taken.end(),
-                            [&](const Span& other) { return here.conflicts(other); })) {
-              continue;
-            }
-            saved = saving(overlap);
-            best = overlap;
-            span = nullptr;
-            calls[s] = {steps[s]->kernel, blocks_[read].members.front(),
-                        blocks_[written].members.front()};
-          }
-        }
-      }
-      if (saved > 0) {
-        problem.overlaps.push_back(best);
-        taken.push_back(span != nullptr ? *span : Span{best, int64_t(s), int64_t(s)});
-        if (span != nullptr) calls.erase(s);
-      }
-      level = std::max(level, live[s] - saved);
+      const auto best = std::max_element(
+          found.begin(), found.end(),
+          [&](const Meeting& a, const Meeting& b) { return saving(a) < saving(b); });
+      const int64_t saved = best == found.end() ? 0 : saving(*best);
+      level = std::max(level, live[at] - saved);
+      if (saved == 0 || std::any_of(taken.begin(), taken.end(), holds)) continue;
+      taken.push_back(*best);
+      problem.overlaps.push_back(best->overlap);
+      if (best->first != best->last) continue;
+      calls[s] = {steps[at]->kernel, blocks_[best->read].members.front(),
+                  blocks_[best->written].members.front()};
     }
     for (auto& [step, call] : calls) reaching_.push_back(std::move(call));
   }
 
-  int64_t saving(const AllowedOverlap& overlap) const {
-    const int64_t lower = blocks_[overlap.lower].bytes, upper = blocks_[overlap.upper].bytes;
-    return lower + upper - std::max(lower, upper + overlap.distance);
+  int64_t saving(const Meeting& meeting) const {
+    const auto [lower, upper, distance] = meeting.overlap;
+    const int64_t below = blocks_[lower].bytes, above = blocks_[upper].bytes;
+    return below + above - std::max(below, above + distance);
   }
 
-  /// Adds the pair both ways round, where the distance leaves something.
-  void add_pair(size_t read, size_t written, const loop::OverlapDistance& distance,
-                std::vector<AllowedOverlap>& overlaps) const {
+  /// Either way round, where the distance leaves something.
+  void add_both(const Meeting& meeting, const std::optional<loop::OverlapDistance>& distance,
+                std::vector<Meeting>& found) const {
+    if (!distance) return;
     const auto add = [&](size_t lower, size_t upper, int64_t bytes) {
       bytes = round_up(std::max<int64_t>(bytes, 1));
-      if (bytes < blocks_[lower].bytes) overlaps.push_back({lower, upper, bytes});
+      if (bytes >= blocks_[lower].bytes) return;
+      found.push_back(meeting);
+      found.back().overlap = {lower, upper, bytes};
     };
-    add(written, read, distance.read_above);
-    add(read, written, distance.written_above);
+    add(meeting.written, meeting.read, distance->read_above);
+    add(meeting.read, meeting.written, distance->written_above);
   }
 
   /// Of what a loop writes with what it reads, where either is one block's all that time.
-  std::vector<Span> overlaps_of_loops(const loop::EntryPoint& entry) const {
-    std::vector<Span> spans;
+  std::vector<Meeting> meetings_in_loops(const loop::EntryPoint& entry) const {
+    std::vector<Meeting> found;
     for (const loop::Step& step : entry.steps) {
       if (step.kind != loop::StepKind::loop) continue;
       for (const BufferId operand : loop::read_buffers(result_, step)) {
         for (const BufferId result : loop::written_buffers(result_, step)) {
-          if (operand != result) add_span(entry, operand, result, spans);
+          add_meeting(entry, operand, result, found);
         }
       }
     }
-    return spans;
+    return found;
   }
 
-  void add_span(const loop::EntryPoint& entry, BufferId operand, BufferId result,
-                std::vector<Span>& spans) const {
+  /// Of a storage that several steps write with one that they read.
+  void add_meeting(const loop::EntryPoint& entry, BufferId operand, BufferId result,
+                   std::vector<Meeting>& found) const {
     const int read = block_of_[size_t(operand)], written = block_of_[size_t(result)];
     if (read < 0 || written < 0 || read == written) return;
-    if (blocks_[size_t(read)].members.back() != operand) return;
-    if (blocks_[size_t(written)].members.front() != result) return;
-    const int64_t first = blocks_[size_t(written)].first, last = blocks_[size_t(read)].last;
-    if (first <= ranges_[size_t(operand)].first || first >= last) return;
-    if (ranges_[size_t(result)].last <= last) return;
-    const auto distance = loop::overlap_distance(result_, entry, first, last, operand, result);
-    std::vector<AllowedOverlap> overlaps;
-    if (distance) add_pair(size_t(read), size_t(written), *distance, overlaps);
-    for (const AllowedOverlap& overlap : overlaps) spans.push_back({overlap, first, last});
+    const Block &from = blocks_[size_t(read)], &to = blocks_[size_t(written)];
+    const bool alone = from.members.back() == operand && to.members.front() == result &&
+                       ranges_[size_t(operand)].first < to.first &&
+                       ranges_[size_t(result)].last > from.last;
+    if (!alone || to.first >= from.last) return;
+    add_both({size_t(read), size_t(written), to.first, from.last, {}},
+             loop::overlap_distance(result_, entry, to.first, from.last, operand, result), found);
   }
 
-  /// The overlaps of block `written`, which begins with the step, and `read`, which ends with it.
-  std::vector<AllowedOverlap> allowed(const loop::EntryPoint& entry, const loop::Step& step,
-                                      int64_t at, size_t read, size_t written) const {
-    if (read == written || blocks_[read].first == blocks_[read].last) return {};
+  /// Of block `written`, which begins with the step, with `read`, which ends with it.
+  void add_meeting(const loop::EntryPoint& entry, const loop::Step& step, int64_t at, size_t read,
+                   size_t written, std::vector<Meeting>& found) const {
+    if (read == written || blocks_[read].first == blocks_[read].last) return;
     const BufferId operand = blocks_[read].members.back();
     const BufferId result = blocks_[written].members.front();
-    if (!loop::ends_at(entry, ranges_[size_t(operand)], at)) return {};
-    const auto distance = loop::overlap_distance(result_, step, operand, result);
-    if (!distance) return {};
-    std::vector<AllowedOverlap> overlaps;
-    add_pair(read, written, *distance, overlaps);
-    return overlaps;
+    if (!loop::ends_at(entry, ranges_[size_t(operand)], at)) return;
+    add_both({read, written, at, at, {}}, loop::overlap_distance(result_, step, operand, result),
+             found);
   }
 
   void place(const PlacementProblem& problem) {
