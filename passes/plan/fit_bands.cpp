@@ -104,10 +104,10 @@ Program worthwhile_bands(const Program& program, const TargetInfo& target, const
        goal *= kGoalFalls) {
     BandsForMemory bands =
         bands_for_memory(program, band_costs(target), static_cast<int64_t>(goal));
-    if (bands.choices.empty() || equal(bands.choices, before)) continue;
+    ++misses;
+    if (equal(bands.choices, before)) continue;
     const Program tried = *band_steps(program, bands.choices);
     const Program outcome = planned(tried);
-    ++misses;
     if (executed(outcome) <= most_executed && price(outcome) < least) {
       misses = 0;
       best = tried;
