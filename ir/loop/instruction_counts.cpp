@@ -12,6 +12,7 @@ namespace {
 constexpr int64_t kLoop = 4;  // counter, comparison, jump, a pointer
 constexpr int64_t kCall = 8;  // arguments
 constexpr int64_t kCopiedBytes = 4;
+constexpr int64_t kWhileTrips = 16;  // over the bits of a word, half of which are set
 
 /// Whether an instruction does this and what its operand is: adds the products of words, or takes
 /// every other byte of a word.
@@ -55,6 +56,9 @@ class Counting {
     for (const Stmt& s : stmt->body) sum += of(s);
     int64_t own = 0;
     switch (stmt->kind) {
+      case StmtKind::while_loop:
+        own = kLoop + size_of(stmt->exprs[0]);
+        return {sum.code + own, (sum.executed + own) * kWhileTrips};
       case StmtKind::store:
         own = 1 + size_of(stmt->exprs[1]);
         break;
@@ -64,7 +68,6 @@ class Counting {
           known_.bind_equal(stmt->name, stmt->exprs[0]);
         break;
       case StmtKind::if_branch:
-      case StmtKind::while_loop:
         own = 1 + size_of(stmt->exprs[0]);
         break;
       default:

@@ -12,7 +12,8 @@ namespace backcast::loop {
 /// one.
 struct InstructionCounts {
   int64_t code = 0;  // as they stand there: unrolled bodies as often as that
-  /// By every entry point once; loops at their longest, branches both ways.
+  /// By every entry point once; loops at their longest, those over a word's bits for half of
+  /// them, branches both ways.
   int64_t executed = 0;
 };
 

@@ -113,6 +113,7 @@ PipelineResult compile(const Module& module, const std::string& target, Winograd
   options.round_trip = true;
   options.name = "conv";
   options.passes.winograd.mode = mode;
+  options.passes.bands = false;  // with minimal filtering there are none
   options.stop_after = stop;
   return run_pipeline(module, *find_target(target), options);
 }

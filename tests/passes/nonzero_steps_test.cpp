@@ -22,6 +22,7 @@ PipelineResult compile(const Module& module, const std::string& target, bool ski
   PipelineOptions options;
   options.round_trip = true;
   options.passes.schedule.skip_zeros = skip_zeros;
+  options.passes.bands = false;  // of one row each
   return run_pipeline(module, *find_target(target), options);
 }
 
