@@ -442,7 +442,7 @@ class Scheduling {
   bool trains_ = false;                         // the entry point under way
   int64_t constant_bytes_ = 0;
   bool among_statements_ = false;  // what stands there can have no kernel run before it
-  std::vector<Step> before_;  // rearrange what the step under way reads
+  std::vector<Step> before_;       // rearrange what the step under way reads
 };
 
 }  // namespace

@@ -36,9 +36,7 @@ std::optional<SkippingNest> ZeroSkipping::choose(const loop::Definition& definit
     return loop::passes_constant(program_, kernel, step, param);
   };
   SkippingContext context{.target = target_, .program_bytes = constant_bytes_};
-  context.is_rectified = [&](const std::string& param) {
-    return is_rectified(buffer(param));
-  };
+  context.is_rectified = [&](const std::string& param) { return is_rectified(buffer(param)); };
   context.is_finite = [&](const std::string& param) { return is_finite(buffer(param), trains); };
   context.choose = [&](const loop::Definition& d, const TileLimits& limits) {
     return choose_schedule(d, kernel, target_, is_constant, may_repack, limits);
