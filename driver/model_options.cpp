@@ -45,10 +45,9 @@ bool parse_auto(const std::string& option, const std::string& word) {
 }
 
 std::string bands_help() {
-  return "chains of layers some rows at a time, so that no tensor within them exists as a whole: "
-         "auto: "
-         "on hosts where that saves time, on microcontrollers where the RAM it saves is worth its "
-         "code; off: nowhere. --ram makes what it needs in any case";
+  return "chains of layers some rows at a time, so that no tensor within them exists as a whole; "
+         "auto: on hosts where that saves time, on microcontrollers where the RAM it saves is "
+         "worth its code; off: nowhere. --ram makes what it needs in any case";
 }
 
 std::string skip_zeros_help() {

@@ -233,24 +233,19 @@ def set_statistics(model):
             nn.init.uniform_(module.running_var, 0.5, 1.5)
 
 
-def export_for_inference(name, path):
+def export(name, path, inference=False):
     network = NETWORKS[name]
-    model = network.make()
-    set_statistics(model)
+    model, examples = network.make(), 8
+    options = {"training": torch.onnx.TrainingMode.TRAINING, "do_constant_folding": False,
+               "dynamic_axes": {"x": {0: "N"}, "y": {0: "N"}}}
+    if inference:
+        set_statistics(model)
+        model.eval()
+        examples, options = 1, {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.onnx.export(model.eval(), (network.batch(1),), path, dynamo=False, opset_version=17,
-                          input_names=["x"], output_names=["y"])
-
-
-def export(name, path):
-    network = NETWORKS[name]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.onnx.export(network.make(), (network.batch(8),), path, dynamo=False, opset_version=17,
-                          training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
-                          input_names=["x"], output_names=["y"],
-                          dynamic_axes={"x": {0: "N"}, "y": {0: "N"}})
+        torch.onnx.export(model, (network.batch(examples),), path, dynamo=False, opset_version=17,
+                          input_names=["x"], output_names=["y"], **options)
 
 
 def main():
@@ -262,10 +257,8 @@ def main():
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     for name in given.names or NETWORKS:
-        if given.inference:
-            export_for_inference(name, given.folder / f"{name}.onnx")
-        else:
-            export(name, given.folder / f"survey_{name}.onnx")
+        file = f"{name}.onnx" if given.inference else f"survey_{name}.onnx"
+        export(name, given.folder / file, given.inference)
 
 
 if __name__ == "__main__":

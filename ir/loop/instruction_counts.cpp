@@ -64,8 +64,9 @@ class Counting {
         break;
       case StmtKind::let:
         own = size_of(stmt->exprs[0]);
-        if (stmt->exprs[0]->type.scalar == Scalar::index)
+        if (stmt->exprs[0]->type.scalar == Scalar::index) {
           known_.bind_equal(stmt->name, stmt->exprs[0]);
+        }
         break;
       case StmtKind::if_branch:
         own = 1 + size_of(stmt->exprs[0]);

@@ -14,14 +14,6 @@ void append_flat(const std::vector<Step>& steps, std::vector<const Step*>& flat)
   }
 }
 
-int64_t count_steps(const std::vector<Step>& steps) {
-  int64_t count = 0;
-  for (const Step& step : steps) {
-    count += 1 + count_steps(step.body) + count_steps(step.otherwise);
-  }
-  return count;
-}
-
 struct Loop {
   int64_t first = 0, last = 0;
   std::string symbol;
@@ -62,7 +54,7 @@ class Liveness {
       const int64_t at = next_++;
       add_uses(step, at);
       if (step.kind == StepKind::loop) {
-        loops_.push_back({at, at + count_steps(step.body), step.symbol});
+        loops_.push_back({at, at + count_steps(step) - 1, step.symbol});
       }
       visit(step.body);
       visit(step.otherwise);
@@ -120,6 +112,14 @@ std::vector<const Step*> flat_steps(const std::vector<Step>& steps) {
   std::vector<const Step*> flat;
   append_flat(steps, flat);
   return flat;
+}
+
+int64_t count_steps(const Step& step) {
+  int64_t count = 1;
+  for (const std::vector<Step>* held : {&step.body, &step.otherwise}) {
+    for (const Step& inner : *held) count += count_steps(inner);
+  }
+  return count;
 }
 
 std::vector<LiveRange> live_ranges(const Program& program, const EntryPoint& entry) {

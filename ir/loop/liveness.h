@@ -14,6 +14,9 @@ namespace backcast::loop {
 /// point's steps in plans, reports and hooks.
 std::vector<const Step*> flat_steps(const std::vector<Step>& steps);
 
+/// How many of these numbers a step takes: its own and those of what it holds.
+int64_t count_steps(const Step& step);
+
 /// Numbers of steps, both ends inclusive; first > last when the storage is never used.
 struct LiveRange {
   int64_t first = INT64_MAX;

@@ -276,21 +276,16 @@ std::optional<OverlapDistance> overlap_distance(const Program& program, const St
 
 namespace {
 
-int64_t steps_in(const std::vector<Step>& steps) {
-  int64_t count = 0;
-  for (const Step& step : steps) count += 1 + steps_in(step.body) + steps_in(step.otherwise);
-  return count;
-}
-
 /// Whether a loop that holds step `at` also holds all of the range, its own number included.
 bool loop_keeps(const std::vector<Step>& steps, int64_t number, const LiveRange& range,
                 int64_t at) {
   for (const Step& step : steps) {
-    const int64_t body = number + 1, otherwise = body + steps_in(step.body);
-    const int64_t end = otherwise + steps_in(step.otherwise);
+    const int64_t end = number + count_steps(step);
     if (at > number && at < end) {
       if (step.kind == StepKind::loop && range.first <= number) return true;
-      return loop_keeps(step.body, body, range, at) ||
+      int64_t otherwise = number + 1;
+      for (const Step& inner : step.body) otherwise += count_steps(inner);
+      return loop_keeps(step.body, number + 1, range, at) ||
              loop_keeps(step.otherwise, otherwise, range, at);
     }
     number = end;

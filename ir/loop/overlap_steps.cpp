@@ -46,20 +46,13 @@ class StepWalk {
   }
 
  private:
-  static int64_t count(const std::vector<Step>& steps) {
-    int64_t sum = 0;
-    for (const Step& step : steps) sum += 1 + count(step.body) + count(step.otherwise);
-    return sum;
-  }
-
-  /// Returns the number behind these steps.
-  int64_t walk(const std::vector<Step>& steps, int64_t number) {
+  /// Steps of which the first has this number.
+  void walk(const std::vector<Step>& steps, int64_t number) {
     for (const Step& step : steps) {
-      const int64_t end = number + 1 + count(step.body) + count(step.otherwise);
+      const int64_t end = number + count_steps(step);
       if (end > first_ && number <= last_ && !failed_) visit(step, number, end);
       number = end;
     }
-    return number;
   }
 
   void visit(const Step& step, int64_t number, int64_t end) {

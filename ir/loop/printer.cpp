@@ -271,6 +271,12 @@ std::string print(const Kernel& kernel) {
   return text + locs_text(kernel.locs) + " " + braces(kernel.body, 0) + "\n";
 }
 
+std::string print_anonymous(Kernel kernel) {
+  kernel.name = "k";
+  kernel.locs.clear();
+  return print(kernel);
+}
+
 std::string print(const MathFunction& function) {
   std::string text = "function @" + name_text(function.name) + "(" +
                      joined(function.params,

@@ -27,6 +27,8 @@ namespace backcast::loop {
 std::string print(const Expr& expr);
 std::string print(const Stmt& stmt, int indent = 0);
 std::string print(const Kernel& kernel);
+/// Without its name and the nodes it computes: the same for kernels that do the same.
+std::string print_anonymous(Kernel kernel);
 std::string print(const MathFunction& function);
 /// Constants of more than 16 elements print as shape and hash; print_constants() is their side file
 /// (same format as graph IR's).

@@ -261,6 +261,12 @@ class ProgramChecker {
     return false;
   }
 
+  static bool is_kept(const std::optional<OverlapDistance>& distance, const Placed& old,
+                      const Placed& heir) {
+    return distance && (heir.begin + distance->read_above <= old.begin ||
+                        old.begin + distance->written_above <= heir.begin);
+  }
+
   /// Whether `heir` begins where the kernel's order of accesses lets it reach into `old`.
   bool reaches_into(const std::vector<const Step*>& steps, const Placed& old,
                     const Placed& heir) const {
@@ -268,8 +274,7 @@ class ProgramChecker {
     const Step& step = *steps[static_cast<size_t>(heir.first)];
     const std::optional<OverlapDistance> distance =
         overlap_distance(program_, step, old.id, heir.id);
-    return distance && (heir.begin + distance->read_above <= old.begin ||
-                        old.begin + distance->written_above <= heir.begin);
+    return is_kept(distance, old, heir);
   }
 
   /// Whether `heir`, which is written while `old` is still read, lies where that leaves it room.
@@ -277,8 +282,7 @@ class ProgramChecker {
     if (old.first >= heir.first || old.last >= heir.last) return false;
     const std::optional<OverlapDistance> distance =
         overlap_distance(program_, entry, heir.first, old.last, old.id, heir.id);
-    return distance && (heir.begin + distance->read_above <= old.begin ||
-                        old.begin + distance->written_above <= heir.begin);
+    return is_kept(distance, old, heir);
   }
 
   /// Whether the one may share bytes with the other while both live: they meet in one step, which

@@ -123,14 +123,13 @@ BandCosts band_costs(const TargetInfo& target) {
   // ends loops, and its last tiles are small ones.
   BandCosts costs;
   costs.near_bytes = target.l2_bytes;
-  costs.near_bytes_per_cycle = 48;
+  costs.near_bytes_per_cycle = target.vector_bits > 0 ? 48 : 1;
   costs.far_bytes_per_cycle = 6;
   costs.call_cycles = 500;
   costs.macs_per_cycle = std::max(target.vector_lanes(4) * target.fma_units, 1);
   if (target.is_microcontroller()) {
     costs.near_bytes_per_cycle = target.vector_bits > 0 ? 8 : 2;
     costs.call_cycles = 300;
-    costs.macs_per_cycle /= 3;  // loads and loops included
   }
   return costs;
 }

@@ -33,6 +33,7 @@ struct BandChoice {
   size_t first = 0, last = 0;
   BandHeight height;
   size_t entry = 0;
+  friend bool operator==(const BandChoice&, const BandChoice&) = default;
 };
 /// These choices, whatever they cost; nothing when some of the steps cannot run in such bands.
 ///   Requires: no step is part of two of them.

@@ -42,7 +42,7 @@ class Fitting {
     int64_t next = 0;
     for (const Step& step : entry_.steps) {
       first_.push_back(next);
-      next += static_cast<int64_t>(loop::flat_steps({&step, &step + 1}).size());
+      next += loop::count_steps(step);
     }
     first_.push_back(next);
     for (size_t s = 0; s < entry_.steps.size(); ++s) live_.push_back(live_at(s));

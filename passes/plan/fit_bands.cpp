@@ -28,13 +28,6 @@ constexpr double kGoalFalls = 0.8;
 constexpr int kMaxMisses = 3;
 constexpr int64_t kBytesPerInstruction = 4;
 
-bool equal(const std::vector<BandChoice>& a, const std::vector<BandChoice>& b) {
-  return std::equal(
-      a.begin(), a.end(), b.begin(), b.end(), [](const BandChoice& x, const BandChoice& y) {
-        return x.first == y.first && x.last == y.last && x.height == y.height && x.entry == y.entry;
-      });
-}
-
 std::string describe(const Program& program, const BandsForMemory& bands, int64_t before,
                      int64_t after) {
   size_t all = 0;
@@ -43,19 +36,22 @@ std::string describe(const Program& program, const BandsForMemory& bands, int64_
                      bands.banded, all, bands.kept, before, after);
 }
 
-/// What a planned program takes of flash, and of RAM as so much flash.
-int64_t price(const Program& planned) {
-  int64_t bytes = loop::instruction_counts(planned).code * kBytesPerInstruction;
+/// What a planned program takes: flash, and RAM as so much flash; instructions per run.
+struct Outcome {
+  int64_t price = 0;
+  double executed = 0;
+};
+
+Outcome outcome_of(const Program& planned) {
+  const loop::InstructionCounts counts = loop::instruction_counts(planned);
+  Outcome outcome{counts.code * kBytesPerInstruction + planned.arena_bytes * kRamWorth,
+                  static_cast<double>(counts.executed)};
   for (size_t id = 0; id < planned.buffers.size(); ++id) {
     const loop::Buffer& buffer = planned.buffers[id];
     if (buffer.kind != loop::BufferClass::constant || buffer.view_of >= 0) continue;
-    bytes += planned.storage_bytes(static_cast<loop::BufferId>(id));
+    outcome.price += planned.storage_bytes(static_cast<loop::BufferId>(id));
   }
-  return bytes + planned.arena_bytes * kRamWorth;
-}
-
-double executed(const Program& planned) {
-  return static_cast<double>(loop::instruction_counts(planned).executed);
+  return outcome;
 }
 
 }  // namespace
@@ -73,7 +69,7 @@ Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram,
   for (int attempt = 0; attempt < kMaxAttempts && goal > 0; ++attempt) {
     BandsForMemory bands = bands_for_memory(program, band_costs(target), goal);
     if (bands.choices.empty()) break;
-    if (equal(bands.choices, before)) {
+    if (bands.choices == before) {
       goal -= budget / 16 + 1;
       continue;
     }
@@ -95,9 +91,10 @@ Program worthwhile_bands(const Program& program, const TargetInfo& target, const
                          std::string* summary) {
   if (!target.is_microcontroller()) return program;
   const Program whole = planned(program);
-  const double most_executed = executed(whole) * (1 + kShareOfTime);
+  const Outcome without = outcome_of(whole);
+  const double most_executed = without.executed * (1 + kShareOfTime);
   Program best = program;
-  int64_t least = price(whole);
+  int64_t least = without.price;
   std::vector<BandChoice> before;
   int misses = 0;
   for (double goal = static_cast<double>(whole.arena_bytes); goal >= 1 && misses < kMaxMisses;
@@ -105,15 +102,16 @@ Program worthwhile_bands(const Program& program, const TargetInfo& target, const
     BandsForMemory bands =
         bands_for_memory(program, band_costs(target), static_cast<int64_t>(goal));
     ++misses;
-    if (equal(bands.choices, before)) continue;
+    if (bands.choices == before) continue;
     const Program tried = *band_steps(program, bands.choices);
-    const Program outcome = planned(tried);
-    if (executed(outcome) <= most_executed && price(outcome) < least) {
+    const Program result = planned(tried);
+    const Outcome outcome = outcome_of(result);
+    if (outcome.executed <= most_executed && outcome.price < least) {
       misses = 0;
       best = tried;
-      least = price(outcome);
+      least = outcome.price;
       if (summary != nullptr) {
-        *summary = describe(program, bands, whole.arena_bytes, outcome.arena_bytes);
+        *summary = describe(program, bands, whole.arena_bytes, result.arena_bytes);
       }
     }
     before = std::move(bands.choices);

@@ -2,9 +2,9 @@
 // program fit: no more of them than it needs.
 //   Requires: fused definitions, before scheduling. Of programs that train, what the backward pass
 //   reads again stays whole and is left to recomputation (fit_memory.h); layers in front of all
-//   that is trained are like those of inference, and hosts leave them as they are. Ensures: the
-//   same values. Where bands can do it, the program, scheduled and planned, fits; otherwise it
-//   takes the least that was found.
+//   that is trained are like those of inference, but hosts leave them as they are.
+//   Ensures: the same values. Where bands can do it, the program, scheduled and planned, fits;
+//   otherwise it takes the least that was found.
 #pragma once
 
 #include <functional>

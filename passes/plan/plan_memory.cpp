@@ -195,7 +195,8 @@ class Planner {
       std::vector<Meeting> found;
       const auto holds = [&](const Meeting& meeting) { return meeting.holds(s); };
       std::copy_if(taken.begin(), taken.end(), std::back_inserter(found), holds);
-      if (found.empty()) {
+      const bool is_taken = !found.empty();
+      if (!is_taken) {
         std::copy_if(loops.begin(), loops.end(), std::back_inserter(found), holds);
         for (const size_t written : begin[at]) {
           for (const size_t read : end[at]) add_meeting(entry, *steps[at], s, read, written, found);
@@ -210,7 +211,7 @@ class Planner {
           [&](const Meeting& a, const Meeting& b) { return saving(a) < saving(b); });
       const int64_t saved = best == found.end() ? 0 : saving(*best);
       level = std::max(level, live[at] - saved);
-      if (saved == 0 || std::any_of(taken.begin(), taken.end(), holds)) continue;
+      if (saved == 0 || is_taken) continue;
       taken.push_back(*best);
       problem.overlaps.push_back(best->overlap);
       if (best->first != best->last) continue;

@@ -12,10 +12,7 @@ using loop::Kernel;
 using loop::Step;
 
 std::string KnownCalls::text_of(const loop::Program& program, const Step& step) {
-  Kernel anonymous = program.kernels.at(step.kernel);
-  anonymous.name = "k";
-  anonymous.locs.clear();
-  std::string text = loop::print(anonymous);
+  std::string text = loop::print_anonymous(program.kernels.at(step.kernel));
   for (const BufferId id : step.buffers) {
     const BufferClass kind = program.buffer(program.owner(id)).kind;
     const bool fixed = kind == BufferClass::constant || kind == BufferClass::state;

@@ -152,9 +152,11 @@ class Scheduling {
     }
     if (alone && parts.size() == 1) {
       coalesce(parts[0], kernel);
-      if (Stmt nests = sum_in_blocks(parts[0], kernel, step, taken)) return nests;
-      if (std::optional<Definition> rest = sum_before(parts[0], kernel, step)) {
-        return expand_definition(*rest, kernel, step, alone, taken);
+      const std::string axis = scattered_axis(parts[0], kernel, step);
+      if (!axis.empty()) {
+        if (Stmt nests = sum_in_blocks(parts[0], axis, kernel, step, taken)) return nests;
+        const Definition rest = sum_before(parts[0], axis, kernel, step);
+        return expand_definition(rest, kernel, step, alone, taken);
       }
     }
     std::vector<Stmt> nests;
@@ -311,10 +313,10 @@ class Scheduling {
     return expand_nest(nest->definition, nest->schedule, kernel, step, alone);
   }
 
-  /// Results that vectors would scatter are summed into a buffer first. Returns what is left.
-  std::optional<Definition> sum_before(const Definition& definition, Kernel& kernel, Step& step) {
-    const std::string axis = scattered_axis(definition, kernel, step);
-    if (axis.empty()) return std::nullopt;
+  /// Results that vectors would scatter along `axis` are summed into a buffer first. Returns what
+  /// is left.
+  Definition sum_before(const Definition& definition, const std::string& axis, Kernel& kernel,
+                        Step& step) {
     std::string parameter = SideBuffers::fresh_parameter(kernel, "sum");
     Staged staged = stage_sums(definition, kernel, axis, parameter);
     const loop::Scalar sum = definition.accumulators[0].type.scalar;
@@ -325,10 +327,9 @@ class Scheduling {
   }
 
   /// The same by blocks inside of the kernel, when there are many results; null otherwise.
-  Stmt sum_in_blocks(const Definition& definition, Kernel& kernel, Step& step,
-                     std::set<std::string>& taken) {
-    const std::string axis = scattered_axis(definition, kernel, step);
-    if (axis.empty() || !panels_) return {};
+  Stmt sum_in_blocks(const Definition& definition, const std::string& axis, Kernel& kernel,
+                     Step& step, std::set<std::string>& taken) {
+    if (!panels_) return {};
     const std::string parameter = SideBuffers::fresh_parameter(kernel, "sum");
     const loop::Scalar scalar = definition.accumulators[0].type.scalar;
     const std::optional<StagedBlocks> cut =

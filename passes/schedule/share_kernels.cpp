@@ -43,10 +43,7 @@ loop::Program share_kernels(const loop::Program& program) {
   std::map<std::string, std::string> first;     // text → the kernel that stays
   std::map<std::string, std::string> replaced;  // name → the kernel that stays
   for (const auto& [name, kernel] : program.kernels) {
-    loop::Kernel anonymous = kernel;
-    anonymous.name = "k";
-    anonymous.locs.clear();
-    auto [it, fresh] = first.emplace(loop::print(anonymous), name);
+    auto [it, fresh] = first.emplace(loop::print_anonymous(kernel), name);
     if (fresh) continue;
     replaced[name] = it->second;
     loop::Kernel& kept = result.kernels.at(it->second);

@@ -16,6 +16,20 @@
 namespace backcast {
 namespace {
 
+/// Channels last, padded so that stride 1 keeps the shape; the weights are `w_` and the result's
+/// name.
+std::string conv_text(const std::string& result, const std::string& from, int64_t features,
+                      int64_t each, int64_t kernel, int64_t stride, int64_t groups,
+                      std::mt19937& random) {
+  return fmt::format(
+      "  %w_{0} = constant {{value=f32[{1},{2},{3},{3}] [{4}]}}\n"
+      "  %{0} = conv %{5}, %w_{0} {{input_feature=3, input_spatial=[1,2], kernel_spatial=[2,3], "
+      "output_feature=3, output_spatial=[1,2], strides=[{6},{6}], pad_low=[{7},{7}], "
+      "pad_high=[{7},{7}], input_dilation=[1,1], kernel_dilation=[1,1], feature_groups={8}}}\n",
+      result, features, each, kernel, random_numbers(features * each * kernel * kernel, random),
+      from, stride, kernel / 2, groups);
+}
+
 /// Convolutions and pointwise products that keep their operand's shape, channels last.
 class RandomChain {
  public:
@@ -37,17 +51,10 @@ class RandomChain {
   int64_t one_of(const std::vector<int64_t>& values) { return values[random_() % values.size()]; }
 
   std::string layer(int64_t i) {
-    const int64_t kernel = one_of({1, 1, 3, 3, 5}), pad = kernel / 2;
+    const int64_t kernel = one_of({1, 1, 3, 3, 5});
     const int64_t groups = kernel > 1 && one_of({0, 0, 1}) == 0 ? channels_ : 1;
-    const int64_t each = channels_ / groups;
-    std::string text =
-        fmt::format("  %w{0} = constant {{value=f32[{1},{2},{3},{3}] [{4}]}}\n", i, channels_, each,
-                    kernel, random_numbers(channels_ * each * kernel * kernel, random_));
-    text += fmt::format(
-        "  %c{0} = conv %{1}, %w{0} {{input_feature=3, input_spatial=[1,2], kernel_spatial=[2,3], "
-        "output_feature=3, output_spatial=[1,2], strides=[1,1], pad_low=[{2},{2}], "
-        "pad_high=[{2},{2}], input_dilation=[1,1], kernel_dilation=[1,1], feature_groups={3}}}\n",
-        i, value_, pad, groups);
+    std::string text = conv_text(fmt::format("c{}", i), value_, channels_, channels_ / groups,
+                                 kernel, 1, groups, random_);
     text += fmt::format("  %r{0} = relu %c{0}\n", i);
     value_ = fmt::format("r{}", i);
     return text;
@@ -105,15 +112,9 @@ class RandomBlocks {
   }
 
   std::string conv(int64_t features, int64_t kernel, int64_t stride, int64_t groups) {
-    const int64_t each = (inner_ > 0 ? inner_ : channels_) / groups, pad = kernel / 2;
+    const int64_t each = (inner_ > 0 ? inner_ : channels_) / groups;
     const std::string from = std::exchange(value_, fmt::format("v{}", ++count_));
-    return fmt::format(
-        "  %w{0} = constant {{value=f32[{1},{2},{3},{3}] [{4}]}}\n"
-        "  %{5} = conv %{6}, %w{0} {{input_feature=3, input_spatial=[1,2], kernel_spatial=[2,3], "
-        "output_feature=3, output_spatial=[1,2], strides=[{7},{7}], pad_low=[{8},{8}], "
-        "pad_high=[{8},{8}], input_dilation=[1,1], kernel_dilation=[1,1], feature_groups={9}}}\n",
-        count_, features, each, kernel, random_numbers(features * each * kernel * kernel, random_),
-        value_, from, stride, pad, groups);
+    return conv_text(value_, from, features, each, kernel, stride, groups, random_);
   }
 
   std::mt19937 random_;
