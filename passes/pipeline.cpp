@@ -24,6 +24,7 @@
 #include "passes/graph/keep_positions.h"
 #include "passes/graph/keep_products.h"
 #include "passes/graph/requantise.h"
+#include "passes/graph/scatter_updates.h"
 #include "passes/graph/simplify.h"
 #include "passes/graph/tabulate.h"
 #include "passes/lower/fuse.h"
@@ -157,6 +158,8 @@ const std::vector<GraphPass>& graph_passes() {
       {"defer_sums", defer_sums_pass},
       // What a derivative is multiplied by becomes one tensor of the forward pass.
       {"factor", factor},
+      // A table is updated where it was looked up, without a gradient of its size.
+      {"scatter_updates", scatter_updates},
       // Batch normalisation and its like disappear into weights.
       {"fold_scale", fold_scale},
       // Channels that no input within a promised range changes, or, of integers, no input at all.

@@ -320,6 +320,12 @@ class Lowering : public LoweringHost {
     for (size_t i = 0; i < results.size(); ++i) {
       add_param(fmt::format("out{}", i), results[i], loop::AccessMode::write);
     }
+    if (const int64_t first = builder.begins_with(); first >= 0) {
+      const BufferId owner = program_.owner(operands[static_cast<size_t>(first)]);
+      const auto same = [&](BufferId id) { return program_.owner(id) == owner; };
+      const bool once = std::count_if(operands.begin(), operands.end(), same) == 1;
+      if (once) kernel.buffers[operands.size()].over = {fmt::format("a{}", first)};
+    }
     for (size_t i = 0; i < builder.scratch().size(); ++i) {
       const std::string name = fmt::format("scratch{}", i);
       const BufferId id = add_buffer(name, builder.scratch()[i], BufferClass::arena, node.loc);

@@ -50,6 +50,11 @@ void KernelBuilder::define(loop::Definition definition) {
   statements_.push_back(loop::define(std::move(definition)));
 }
 
+void KernelBuilder::begin_with(int64_t i) {
+  map([&](const std::vector<Expr>& at) { return read(i, at); });
+  begins_with_ = i;
+}
+
 void KernelBuilder::view(int64_t i, Dim offset) {
   view_of_ = i;
   view_offset_ = std::move(offset);

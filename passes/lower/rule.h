@@ -46,11 +46,15 @@ class KernelBuilder {
   void join() { joins_ = true; }
   /// A buffer `scratch0`, `scratch1`, … for statements to work in: undefined before and after.
   void add_scratch(TensorType type) { scratch_.push_back(std::move(type)); }
+  /// Statements begin by copying operand i, element by element, to the first result, which may lie
+  /// where the operand does.
+  void begin_with(int64_t i);
   void set_macs(const Dim& macs) { macs_ = macs; }
 
   // What lower() collects.
   const std::vector<loop::Stmt>& statements() const { return statements_; }
   const std::vector<TensorType>& scratch() const { return scratch_; }
+  int64_t begins_with() const { return begins_with_; }
   bool is_view() const { return view_of_ >= 0; }
   bool is_join() const { return joins_; }
   int64_t view_of() const { return view_of_; }
@@ -61,7 +65,7 @@ class KernelBuilder {
   const Node& node_;
   std::vector<TensorType> operands_, results_, scratch_;
   std::vector<loop::Stmt> statements_;
-  int64_t view_of_ = -1;
+  int64_t view_of_ = -1, begins_with_ = -1;
   bool joins_ = false;
   Dim view_offset_;
   Dim macs_;

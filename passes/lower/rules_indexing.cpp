@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "ir/ops/ops.h"
 #include "passes/lower/rule_table.h"
+#include "passes/schedule/affine.h"
 
 namespace backcast {
 namespace {
@@ -122,7 +124,7 @@ void lower_scatter(KernelBuilder& k) {
                         attrs.scatter_dims_to_operand_dims, attrs.index_vector_dim};
   const Shape& shape = k.result().shape;
   const Shape& updates = k.operand(2).shape;
-  k.map([&](const Indices& i) { return k.read(0, i); });  // first the operand, whole
+  k.begin_with(0);
 
   const auto load = [&](int64_t operand, const Indices& at) {
     loop::Type stored{loop::scalar_of(k.operand(operand).element), 1};
@@ -132,12 +134,11 @@ void lower_scatter(KernelBuilder& k) {
   std::vector<loop::Axis> axes = KernelBuilder::axes(updates, "u");
   Indices at = KernelBuilder::vars(axes);
   bool vector_is_element = attrs.index_vector_dim == k.operand(1).rank();
-  std::vector<Stmt> body;
-  int starts = 0;
+  std::vector<Stmt> starts;
   Address address_of = address(numbers, k.operand(0).rank(), at, [&](Indices from) {
     if (vector_is_element) from.resize(k.operand(1).shape.size());
-    std::string name = fmt::format("start{}", starts++);
-    body.push_back(loop::let(name, loop::cast({}, load(1, from))));
+    std::string name = fmt::format("start{}", starts.size());
+    starts.push_back(loop::let(name, loop::cast({}, load(1, from))));
     return loop::var(name);
   });
   Indices to;
@@ -162,12 +163,21 @@ void lower_scatter(KernelBuilder& k) {
   const auto computed = [&](Expr e) { return stored == type ? e : loop::cast(type, e); };
   Expr old = computed(loop::load(stored, "out0", flat));
   Expr value = k.stored(combine(attrs.combiner, old, computed(load(2, at))));
-  Stmt write = loop::store("out0", flat, value);
-  body.push_back(fits ? loop::if_branch(fits, write) : write);
-  Stmt nest = loop::block(body);
+  Stmt nest = loop::store("out0", flat, value);
+  // Where a window lies is found once, outside of the loops over it.
+  const auto find_place = [&] {
+    starts.push_back(fits ? loop::if_branch(fits, nest) : nest);
+    nest = loop::block(std::exchange(starts, {}));
+  };
   for (size_t d = axes.size(); d-- > 0;) {
+    if (std::any_of(starts.begin(), starts.end(), [&](const Stmt& start) {
+          return start->kind == loop::StmtKind::let && mentions(start->exprs[0], axes[d].name);
+        })) {
+      find_place();
+    }
     nest = loop::for_loop(axes[d].name, Expr(0), axes[d].extent, nest);
   }
+  if (!starts.empty()) find_place();
   k.statement(nest);
 }
 

@@ -100,6 +100,12 @@ class Body {
     return {};
   }
 
+  /// Whether it stores nothing but what is there already, whatever the factors are.
+  bool is_idle() const {
+    std::map<std::string, Expr> lets;
+    return !written_.empty() && does_nothing(body_, loop::var(""), lets);
+  }
+
  private:
   /// Numbers that are the same throughout the body, but not around the loop; large ones first.
   void collect(const Expr& e, std::vector<Expr>& candidates) const {
@@ -222,6 +228,17 @@ Stmt guarded(const Stmt& stmt, const std::string& variable, const Kernel& kernel
   return changed ? loop::block(std::move(parts)) : stmt;
 }
 
+/// Without the loops that store what is there already, such as a copy of what is updated in place.
+Stmt without_idle(const Stmt& body) {
+  if (body->kind != StmtKind::block) return body;
+  std::vector<Stmt> parts;
+  for (const Stmt& part : body->body) {
+    if (part->kind == StmtKind::for_loop && Body(part, part->name).is_idle()) continue;
+    parts.push_back(without_idle(part));
+  }
+  return parts.size() == body->body.size() ? body : loop::block(std::move(parts));
+}
+
 class Skipping {
  public:
   explicit Skipping(const Program& program) : result_(program) {}
@@ -239,7 +256,7 @@ class Skipping {
     const std::map<std::string, std::string> names = updated_in_place(kernel, step);
     if (names.empty()) return;
     const Stmt body = loop::rename_buffers(kernel.body, names);
-    const Stmt with_guards = guarded(body, "", kernel);
+    const Stmt with_guards = guarded(without_idle(body), "", kernel);
     if (with_guards.get() == body.get()) return;
     kernel.body = with_guards;
     for (size_t i = kernel.buffers.size(); i-- > 0;) {

@@ -8,7 +8,8 @@
 namespace backcast {
 
 /// Puts `if factor != 0` around the bodies of loops, or the steps of unrolled ones, whose stores
-/// all store what is there already when the factor, which is the same throughout a body, is zero.
+/// all store what is there already when the factor, which is the same throughout a body, is zero,
+/// and drops loops that store what is there already in any case.
 ///   Requires: scheduled kernels, each called by one step; updates in place.
 ///   Ensures: the same results, but for the sign of a zero and where the product of zero and an
 ///   infinity or a NaN would have become an element's new value: the element stays. What a guarded
