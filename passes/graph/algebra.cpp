@@ -318,6 +318,57 @@ Result narrow_binary(Builder& b, const Node& node) {
   return b.emit(ops::broadcast, {result}, larger == 0 ? left.attrs : right.attrs);
 }
 
+/// Without dimensions `gone`: what is left of a list of them, numbered anew.
+Ints without(const Ints& dims, const Ints& gone) {
+  Ints left;
+  for (const int64_t d : dims) {
+    if (std::find(gone.begin(), gone.end(), d) != gone.end()) continue;
+    left.push_back(d - std::count_if(gone.begin(), gone.end(), [&](int64_t g) { return g < d; }));
+  }
+  return left;
+}
+
+/// A factor that is the same along what is contracted goes in front of the sum: what it meets is
+/// added up first. Behind the mean over positions every example's gradient is such a factor.
+Result contract_broadcast(Builder& b, const Node& node) {
+  const DotGeneralAttrs& attrs = node.attrs.as<DotGeneralAttrs>();
+  if (!is_float(node.type.tensor().element)) return std::nullopt;
+  for (const size_t side : {size_t{0}, size_t{1}}) {
+    const Node wide = operand(b, node, side);
+    if (wide.op != &ops::broadcast) continue;
+    const BroadcastAttrs& spread = wide.attrs.as<BroadcastAttrs>();
+    const Ints& own = side == 0 ? attrs.lhs_contract : attrs.rhs_contract;
+    const Ints& other = side == 0 ? attrs.rhs_contract : attrs.lhs_contract;
+    Ints gone, summed;
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (std::find(spread.dims.begin(), spread.dims.end(), own[i]) != spread.dims.end()) continue;
+      gone.push_back(own[i]);
+      summed.push_back(other[i]);
+    }
+    // A product without a sum is another operation.
+    if (gone.empty() || gone.size() == own.size()) continue;
+    BroadcastAttrs narrow{{}, without(spread.dims, gone)};
+    for (size_t d = 0; d < spread.shape.size(); ++d) {
+      if (std::find(gone.begin(), gone.end(), static_cast<int64_t>(d)) == gone.end()) {
+        narrow.shape.push_back(spread.shape[d]);
+      }
+    }
+    std::sort(summed.begin(), summed.end());
+    ValueId operands[2];
+    operands[side] = b.emit(ops::broadcast, {wide.operands[0]}, narrow);
+    operands[1 - side] =
+        b.emit(ops::reduce, {node.operands[1 - side]}, ReduceAttrs{Reduction::sum, summed});
+    const Ints& lhs_gone = side == 0 ? gone : summed;
+    const Ints& rhs_gone = side == 0 ? summed : gone;
+    return b.emit(
+        ops::dot_general, {operands[0], operands[1]},
+        DotGeneralAttrs{without(attrs.lhs_batch, lhs_gone), without(attrs.rhs_batch, rhs_gone),
+                        without(attrs.lhs_contract, lhs_gone),
+                        without(attrs.rhs_contract, rhs_gone)});
+  }
+  return std::nullopt;
+}
+
 Result narrow_unary(Builder& b, const Node& node) {
   const Node inner = operand(b, node, 0);
   if (inner.op != &ops::broadcast || !constant_of(b, inner.operands[0])) return std::nullopt;
@@ -336,6 +387,7 @@ const AlgebraicRule kRules[] = {
     {"f(wide(a), wide(b)) = wide(f(a, b))", &ops::sub, narrow_binary},
     {"f(wide(a), wide(b)) = wide(f(a, b))", &ops::mul, narrow_binary},
     {"f(wide(a), wide(b)) = wide(f(a, b))", &ops::div, narrow_binary},
+    {"dot(x, wide(y)) = dot(sum(x), y)", &ops::dot_general, contract_broadcast, false},
     {"f(wide(c)) = wide(f(c))", &ops::sqrt, narrow_unary},
     {"f(wide(c)) = wide(f(c))", &ops::neg, narrow_unary},
     {"f(wide(c)) = wide(f(c))", &ops::cast, narrow_unary},
