@@ -246,6 +246,9 @@ void Chooser::choose_vector_axis() {
       if (ordered && access.constant && c && *c != 0) {
         score += 8;
         ++constants;
+      } else if (is_reduction_ && !access.in_reduction && c) {
+        // Read once per result, as results are written; one value for all lanes costs no more.
+        score += *c == 0 || *c == 1 ? 2 : 0;
       } else if (c && *c == 1) {
         score += 4;
       } else if (access.packable && c && *c != 0) {
@@ -276,10 +279,7 @@ void Chooser::choose_vector_axis() {
       schedule_.vector_axis = axis.name;
     }
   }
-  lanes_ = 1;
-  if (vectors && !schedule_.vector_axis.empty()) {
-    lanes_ = vector_lanes();
-  }
+  lanes_ = vectors && !schedule_.vector_axis.empty() ? vector_lanes() : 1;
   if (general_ && !vectors) schedule_.vector_axis.clear();
 }
 

@@ -26,6 +26,9 @@ constexpr int64_t kCyclesAhead = 112;
 constexpr int64_t kMostAhead = 12;
 // Where fewer are free, compilers keep accumulators in memory once a loop also computes rows.
 constexpr int64_t kSpareRegisters = 2;
+// A result or what is added to one lies in the second cache only if it is a small part of that: as
+// a rule other steps came between.
+constexpr int64_t kNearParts = 8;
 // Fewer tiles leave no time for the next strip.
 constexpr int64_t kFewestTiles = 4;
 
@@ -156,7 +159,7 @@ class FetchChooser {
   void add_rows(const Operand& operand) {
     const int64_t part = segment_.width() * operand.element;
     if (operand.across != 1 || operand.down * operand.element < 2 * part) return;
-    if (operand.bytes * 2 < target_.l2_bytes) return;
+    if (operand.bytes * kNearParts < target_.l2_bytes) return;
     // Accumulators, a step's vectors and a scalar.
     const int64_t taken = rows_ * segment_.vectors + segment_.vectors + 1;
     if (taken + kSpareRegisters > target_.vector_registers) return;

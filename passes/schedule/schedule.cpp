@@ -271,15 +271,11 @@ class Scheduling {
     if (steps > kShort || !has_vectors(chosen) || coefficient(flat, chosen.vector_axis) == 1) {
       return "";
     }
-    // Beside constants in order, storing elements one by one is bearable unless their lines
-    // collide.
-    for (const auto& [param, packing] : chosen.packed) {
-      if (packing.at_run_time) return "";
-      const int64_t pitch = *coefficient(flat, chosen.vector_axis) *
-                            byte_size(loop::element_of(definition.accumulators[0].type.scalar));
-      if (holds_lines(chosen.vector_segments[0].width(), pitch, target_)) return "";
-    }
-    return chosen.vector_axis;
+    // Beside packed operands, storing elements one by one is bearable unless their lines collide.
+    const int64_t pitch = *coefficient(flat, chosen.vector_axis) *
+                          byte_size(loop::element_of(definition.accumulators[0].type.scalar));
+    const bool bearable = holds_lines(chosen.vector_segments[0].width(), pitch, target_);
+    return bearable && !chosen.packed.empty() ? "" : chosen.vector_axis;
   }
 
   static bool has_vectors(const NestSchedule& schedule) {
