@@ -29,10 +29,14 @@ std::vector<Axis> long_axes(const std::vector<Axis>& axes) {
   return result;
 }
 
-/// The axes of `of` as those of `in`, in order; false when their extents differ.
+/// The axes of `of` as those of `in`, in order, axes of one element only where each has its like;
+/// false when their extents differ.
 bool bind_axes(const std::vector<Axis>& of, const std::vector<Axis>& in,
                std::map<std::string, Expr>& names) {
-  const std::vector<Axis> from = long_axes(of), to = long_axes(in);
+  const bool each =
+      std::equal(of.begin(), of.end(), in.begin(), in.end(),
+                 [](const Axis& x, const Axis& y) { return loop::equal(x.extent, y.extent); });
+  const std::vector<Axis> from = each ? of : long_axes(of), to = each ? in : long_axes(in);
   if (from.size() != to.size()) return false;
   for (const Axis& axis : of) names[axis.name] = Expr(0);
   for (size_t i = 0; i < from.size(); ++i) {
