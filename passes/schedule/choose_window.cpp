@@ -66,6 +66,23 @@ constexpr double kNoSpareSums = 0.9;
 // Without vectors borders cost what they cost anyway.
 constexpr double kScalar = 0.98;
 
+/// The reduction axes as the operand lies in memory that vectors come from, for every tile anew and
+/// from beyond the first cache: prefetchers follow nothing else. Constants follow any order.
+std::vector<Axis> Chooser::streaming_order() const {
+  if (lanes_ == 1 || target_.l2_bytes == 0) return definition_.reduce_axes;
+  for (const Access& a : accesses_) {
+    const bool runs = a.in_reduction && !a.constant &&
+                      coefficient(a.flat, schedule_.vector_axis) == 1 &&
+                      !mentions(a.flat, schedule_.tile_axis);
+    if (!runs || static_bytes(*kernel_.find(a.buffer)).value_or(0) <= target_.l1_bytes) continue;
+    const bool affine =
+        std::all_of(definition_.reduce_axes.begin(), definition_.reduce_axes.end(),
+                    [&](const Axis& axis) { return coefficient(a.flat, axis.name).has_value(); });
+    if (affine) return in_memory_order(a);
+  }
+  return definition_.reduce_axes;
+}
+
 /// Of the largest tile.
 int64_t Chooser::sums() const {
   int64_t vectors = 1;
@@ -85,7 +102,7 @@ void Chooser::choose_window() {
     window_taps_ = extent(taps.name);
     window_step_ = window_step(definition_, kernel_, schedule_.tile_axis, taps);
     schedule_.reduce_order.clear();
-    for (const Axis& axis : definition_.reduce_axes) {
+    for (const Axis& axis : streaming_order()) {
       if (axis.name != taps.name) schedule_.reduce_order.push_back(axis.name);
     }
     schedule_.reduce_order.push_back(taps.name);

@@ -127,6 +127,7 @@ class Chooser {
   bool needs_rolled_epilogue() const;
   int64_t fewest_vectors() const;
   bool may_share_window(const loop::Axis& taps) const;
+  std::vector<loop::Axis> streaming_order() const;
   int64_t sums() const;
   void choose_window();
   const Access* unpackable() const;
