@@ -291,6 +291,7 @@ Stmt Expansion::window_updates(const Axis& axis, int64_t step, const Bindings& b
   LetCache lets = let_cache(body);
   const int64_t taps = *static_extent(axis);
   fetch_ahead(bindings, reduce, body);
+  fetch_turns(bindings, reduce, axis, body);
   for (int64_t position = 0; position <= (rows() - 1) * step + taps - 1; ++position) {
     for (int64_t m = 0; m < rows(); ++m) {
       int64_t tap = position - m * step;

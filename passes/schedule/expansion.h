@@ -129,6 +129,8 @@ class Expansion {
                    std::vector<loop::Stmt>& body) const;
   void fetch_operands(const Bindings& bindings, const Bindings& reduce,
                       std::vector<loop::Stmt>& body) const;
+  void fetch_turns(const Bindings& bindings, const Bindings& reduce, const loop::Axis& taps,
+                   std::vector<loop::Stmt>& body) const;
   void fetch_step(const Fetch& fetch, Bindings place, std::vector<loop::Stmt>& body) const;
   void fetch_lines(const Fetch& fetch, Bindings place, loop::Cache cache,
                    std::vector<loop::Stmt>& body) const;

@@ -7,6 +7,7 @@
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/expansion.h"
+#include "passes/schedule/window.h"
 
 namespace backcast {
 
@@ -65,6 +66,7 @@ class FetchChooser {
         axis_(innermost_loop(definition, schedule)) {}
 
   std::vector<Fetch> run() {
+    if (const Axis* taps = window_taps()) return turns(*taps);
     if (!applies()) return {};
     segment_ = schedule_.vector_segments[0];
     rows_ = schedule_.largest_tile();
@@ -100,6 +102,47 @@ class FetchChooser {
     return target_.l2_bytes > 0 && plain && definition_.accumulators.size() == 1 &&
            axis_ != nullptr && *static_extent(*axis_) >= kFewestFetchedSteps &&
            !schedule_.vector_segments.empty() && schedule_.vector_segments[0].lanes > 1;
+  }
+
+  /// Of a window along the tile, unrolled innermost; null where there is none.
+  const Axis* window_taps() const {
+    const std::vector<std::string>& order = schedule_.reduce_order;
+    if (order.empty() || !schedule_.unrolled.count(order.back()) || schedule_.jam > 1)
+      return nullptr;
+    for (const Axis& axis : definition_.reduce_axes) {
+      const bool last = axis.name == order.back();
+      if (last && window_step(definition_, kernel_, schedule_.tile_axis, axis) > 0) return &axis;
+    }
+    return nullptr;
+  }
+
+  /// Images that lie channel by channel come from main memory a piece of a row at a time, from
+  /// other rows in every step: of an operand whose rows are large together, those that the next row
+  /// of results reads.
+  std::vector<Fetch> turns(const Axis& taps) const {
+    std::vector<Fetch> turns;
+    const auto tiles =
+        std::find(schedule_.order.begin(), schedule_.order.end(), schedule_.tile_axis);
+    if (target_.l2_bytes == 0 || tiles == schedule_.order.begin()) return {};
+    const std::string& around = *(tiles - 1);
+    for_each_access(definition_, [&](const loop::ExprNode& read, bool in_reduction) {
+      const loop::BufferParam& param = *kernel_.find(read.name);
+      const Expr index = loop::flat_index(param.shape, read.args);
+      const int64_t element = byte_size(loop::element_of(param.element));
+      const auto step = [&](const std::string& axis) {
+        return coefficient(index, axis).value_or(0) * element;
+      };
+      bool scattered = in_reduction && !reads_memory(index) && step(around) != 0 &&
+                       !mentions(index, schedule_.vector_axis);
+      for (const Axis& axis : definition_.reduce_axes) {
+        const int64_t bytes = step(axis.name);
+        const bool near = bytes > 0 && bytes < kLineBytes;
+        scattered = scattered && (axis.name == taps.name ? near : std::abs(bytes) >= kLeapBytes);
+      }
+      scattered = scattered && static_bytes(param).value_or(0) * kNearParts >= target_.l2_bytes;
+      if (scattered) turns.push_back({Fetch::Kind::turn, read.name, index, around});
+    });
+    return turns;
   }
 
   /// Of a step of the largest tile.
@@ -235,6 +278,25 @@ Expr Expansion::tile_number(const Bindings& bindings, int64_t& tiles) const {
   return number;
 }
 
+/// The lines of all that the tile's window reads in this step, a turn later.
+void Expansion::fetch_turns(const Bindings& bindings, const Bindings& reduce, const Axis& taps,
+                            std::vector<Stmt>& body) const {
+  for (const Fetch& fetch : schedule_.fetches) {
+    Bindings first = at(bindings, 0);
+    first.insert(reduce.begin(), reduce.end());
+    first[fetch.axis] = first.at(fetch.axis) + Expr(1);
+    first[taps.name] = Expr(0);
+    const int64_t line =
+        kLineBytes / byte_size(loop::element_of(kernel_.find(fetch.buffer)->element));
+    const int64_t reach = (rows() - 1) * *coefficient(fetch.index, schedule_.tile_axis) +
+                          (*static_extent(taps) - 1) * *coefficient(fetch.index, taps.name);
+    const Expr index = loop::substitute(fetch.index, first);
+    for (int64_t at = 0; at <= reach; at += line) {
+      body.push_back(loop::prefetch(fetch.buffer, index + Expr(at), loop::Cache::second));
+    }
+  }
+}
+
 void Expansion::fetch_operands(const Bindings& bindings, const Bindings& reduce,
                                std::vector<Stmt>& body) const {
   if (schedule_.fetches.empty()) return;
@@ -253,6 +315,7 @@ void Expansion::fetch_operands(const Bindings& bindings, const Bindings& reduce,
       fetch_step(fetch, place, body);
       continue;
     }
+    if (fetch.kind == Fetch::Kind::turn) continue;
     // The others need one request in several steps.
     if (copy_ > 0) continue;
     Bindings later = place;

@@ -58,11 +58,12 @@ struct Fetch {
     step,   // what a later step of the innermost loop reads
     row,    // what the tile reads or writes when its sums are done, row by row
     strip,  // what the next block of the vector axis reads, evenly over this one's tiles
+    turn,   // what a window reads in the next turn of a loop around the tiles
   };
   Kind kind = Kind::step;
   std::string buffer;
   loop::Expr index;       // into the buffer as it lies in memory
-  std::string axis = {};  // step: of the innermost loop
+  std::string axis = {};  // step: of the innermost loop; turn: of the loop around the tiles
   int64_t steps = 0;      // step: how far ahead
 };
 
