@@ -414,12 +414,11 @@ bool Chooser::are_constants_near() const {
   return bytes > 0 && (!target_.has_data_cache || bytes <= target_.l1_bytes / 2);
 }
 
-/// Where something is reused across the vector axis' blocks (a contraction) the packed panel
-/// stays in cache: vector axis outside. Where all panels do, operands and results are walked
-/// through once, in order: vector axis inside of tiles. Otherwise memory order.
-/// Axes that choose another product stay outside of everything. On scalar cores they go innermost
-/// where each block of the vector axis has constants of its own: no operand is the same in the next
-/// trip then, for compilers to load before the loop and keep.
+/// The vector axis goes outside where its blocks share something (a contraction), so that a packed
+/// panel stays in cache, or a cache keeps rows of a window in blocks only; inside of tiles where
+/// all panels stay: operands and results are walked through once, in order. Axes that choose a
+/// product of their own stay outside of everything; on scalar cores innermost, where each block has
+/// constants of its own: no operand stays the same then, for compilers to load before the loop.
 void Chooser::choose_order() {
   bool contraction = false;
   for (const Access& a : accesses_) {
@@ -442,7 +441,8 @@ void Chooser::choose_order() {
       schedule_.order.push_back(axis.name);
     }
   }
-  const bool panels_outside = contraction && !are_constants_near() && schedule_.unpacked.empty();
+  const bool far_panels = !are_constants_near() && schedule_.unpacked.empty();
+  const bool panels_outside = contraction ? far_panels : loses_window_rows();
   if (panels_outside) schedule_.order.push_back(schedule_.vector_axis);
   for (const Axis& axis : definition_.axes) {
     const auto has = [&](const std::vector<std::string>& names) {

@@ -100,6 +100,7 @@ class Chooser {
   Rows rows_of(const Access& access) const;
   bool asks_ahead() const;
   bool has_far_rows(const Access& access) const;
+  bool loses_window_rows() const;
   double late_scalars(const Access& access) const;
   bool reads_in_vectors() const;
   bool fits_panel(int64_t vectors) const;

@@ -8,6 +8,7 @@
 #include "passes/schedule/choose.h"
 #include "passes/schedule/chooser.h"
 #include "passes/schedule/fetch_operands.h"
+#include "passes/schedule/window.h"
 
 namespace backcast {
 
@@ -64,7 +65,7 @@ bool Chooser::asks_ahead() const {
   return has_free_loads(loads, rows * columns.vectors / target_.fma_units);
 }
 
-/// Rows as long as a block of vectors, too many for the first cache.
+/// Rows as long as a block of vectors, too many for the first cache, that no step asks ahead for.
 bool Chooser::has_far_rows(const Access& a) const {
   if (!a.in_reduction || a.constant || lanes_ == 1 || schedule_.vector_segments.empty())
     return false;
@@ -73,11 +74,35 @@ bool Chooser::has_far_rows(const Access& a) const {
   const int64_t element = byte_size(loop::element_of(scalar_));
   const Rows rows = rows_of(a);
   const int64_t width = schedule_.vector_segments[0].width() * element;
-  if (rows.pitch * element <= width) return false;
-  const double held = asks_ahead()
-                          ? static_cast<double>(target_.l1_bytes)
-                          : held_bytes(target_.l1_bytes, kWay1, rows.pitch * element, width);
-  return rows.count * static_cast<double>(width) > held;
+  if (rows.pitch * element <= width || asks_ahead()) return false;
+  return rows.count * static_cast<double>(width) >
+         held_bytes(target_.l1_bytes, kWay1, rows.pitch * element, width);
+}
+
+/// Whether the first cache loses rows of a window before the next row of results reads them again,
+/// and would keep those of one block of vectors.
+bool Chooser::loses_window_rows() const {
+  if (lanes_ == 1 || !target_.has_data_cache || schedule_.vector_segments.empty()) return false;
+  const int64_t element = byte_size(loop::element_of(scalar_));
+  const int64_t width = schedule_.vector_segments[0].width() * element;
+  for (const Access& a : accesses_) {
+    if (!a.in_reduction || a.constant || coefficient(a.flat, schedule_.vector_axis) != 1) continue;
+    const int64_t pitch = rows_of(a).pitch * element;
+    for (const Axis& taps : definition_.reduce_axes) {
+      const bool again =
+          std::any_of(definition_.axes.begin(), definition_.axes.end(), [&](const Axis& axis) {
+            return !is_tiled(axis.name) && window_step(definition_, kernel_, axis.name, taps) > 0;
+          });
+      if (!again || pitch == 0) continue;
+      const int64_t bytes = extent(taps.name) * *coefficient(a.flat, taps.name) * element;
+      const int64_t lines = bytes / pitch * ((width + kLine - 1) / kLine);
+      if (bytes > target_.l1_bytes &&
+          static_cast<double>(lines * kLine) <= held_bytes(target_.l1_bytes, kWay1, pitch, width)) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 /// Cycles that a step waits for the scalars of a tile, which are neighbours in rows that come from
