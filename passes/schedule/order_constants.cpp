@@ -55,7 +55,7 @@ class Ordering {
       if (!read || !has_few_results(*definition, *read)) continue;
       const std::optional<Order> order = lanes_last(*definition, *read);
       if (!order) continue;
-      Kernel turned = reordered(kernel, {param.name}, *order);
+      Kernel turned = reordered(kernel, {{param.name, *order}});
       const double now = cycles(kernel, step), then = cycles(turned, step);
       if (then > now * (1 - kLeastGain)) continue;
       take(step, param.name, *order);

@@ -69,6 +69,38 @@ std::vector<Order> reversals(const Dims& shape) {
   return result;
 }
 
+std::vector<int32_t> long_dimensions(const Dims& shape) {
+  std::vector<int32_t> result;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] != Dim(1)) result.push_back(static_cast<int32_t>(i));
+  }
+  return result;
+}
+
+/// Whether a view is of its owner's shape, but for dimensions of one element.
+bool are_alike(const Dims& view, const Dims& owner) {
+  const std::vector<int32_t> of_view = long_dimensions(view), of_owner = long_dimensions(owner);
+  return std::equal(of_view.begin(), of_view.end(), of_owner.begin(), of_owner.end(),
+                    [&](int32_t i, int32_t k) {
+                      return view[static_cast<size_t>(i)] == owner[static_cast<size_t>(k)];
+                    });
+}
+
+/// The order of dimensions of such a view that goes with one of its owner.
+Order order_of_view(const Dims& view, const Dims& owner, const Order& order) {
+  if (view == owner) return order;
+  const std::vector<int32_t> of_view = long_dimensions(view), of_owner = long_dimensions(owner);
+  Order result;
+  for (size_t i = 0; i < view.size(); ++i) {
+    if (view[i] == Dim(1)) result.push_back(static_cast<int32_t>(i));
+  }
+  for (const int32_t dimension : order) {
+    const auto at = std::find(of_owner.begin(), of_owner.end(), dimension);
+    if (at != of_owner.end()) result.push_back(of_view[static_cast<size_t>(at - of_owner.begin())]);
+  }
+  return result;
+}
+
 class Ordering {
  public:
   Ordering(const Program& program, const TargetInfo& target, bool skips_zeros)
@@ -128,7 +160,7 @@ class Ordering {
       const Buffer& view = program_.buffers[i];
       if (view.view_of < 0) continue;
       const BufferId owner = program_.owner(static_cast<BufferId>(i));
-      if (view.shape != program_.buffer(owner).shape) fixed_.insert(owner);
+      if (!are_alike(view.shape, program_.buffer(owner).shape)) fixed_.insert(owner);
     }
     for (const Call& call : calls_) {
       for (size_t i = 0; i < call.step->buffers.size(); ++i) {
@@ -180,6 +212,17 @@ class Ordering {
     return names;
   }
 
+  /// Its kernel, when what is in the group lies in another order.
+  Kernel reordered_for(const Call& call, const std::vector<BufferId>& group,
+                       const Order& order) const {
+    const Dims& shape = program_.buffer(group[0]).shape;
+    std::map<std::string, Order> orders;
+    for (const std::string& name : params_of(call, group)) {
+      orders[name] = order_of_view(call.kernel->find(name)->shape, shape, order);
+    }
+    return reordered(*call.kernel, orders);
+  }
+
   /// Products, or how often a kernel without products, and that is no update, reads what is in the
   /// group.
   int64_t uses_by(const Call& call, const std::vector<BufferId>& group) const {
@@ -218,9 +261,7 @@ class Ordering {
       double sum = 0;
       for (const Call& call : calls) {
         if (!call.counts) continue;
-        sum += cycles_of(
-            order ? reordered(*call.kernel, params_of(call, group), *order) : *call.kernel,
-            *call.step);
+        sum += cycles_of(order ? reordered_for(call, group, *order) : *call.kernel, *call.step);
       }
       return sum;
     };
@@ -233,14 +274,13 @@ class Ordering {
       best = order;
     }
     if (!best) return;
-    for (const Call& call : calls) {
-      *call.kernel = reordered(*call.kernel, params_of(call, group), *best);
-    }
+    for (const Call& call : calls) *call.kernel = reordered_for(call, group, *best);
+    const Dims shape = state.shape;
     for (size_t i = 0; i < program_.buffers.size(); ++i) {
       const BufferId id = static_cast<BufferId>(i);
       if (std::find(group.begin(), group.end(), program_.owner(id)) == group.end()) continue;
       Buffer& buffer = program_.buffers[i];
-      buffer.shape = permuted(buffer.shape, *best);
+      buffer.shape = permuted(buffer.shape, order_of_view(buffer.shape, shape, *best));
       if (buffer.view_of >= 0) continue;
       if (!buffer.value.bytes().empty()) buffer.value = permuted(buffer.value, *best);
       buffer.order = *best;

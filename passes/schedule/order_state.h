@@ -13,7 +13,8 @@ namespace backcast {
 /// initial values follow.
 ///   Requires: definitions over state, before `schedule`; a kernel belongs to one call.
 ///   Ensures: what is computed stays the same, but for the order of sums that `schedule` then
-///   chooses. State that anything but a definition touches, or a view of another shape, stays.
+///   chooses. State that anything but a definition touches, or a view of another shape (dimensions
+///   of one element aside), stays.
 ///   `skips_zeros`: `schedule` will leave out factors of zero where that pays.
 loop::Program order_state(const loop::Program& program, const TargetInfo& target, bool skips_zeros);
 

@@ -52,18 +52,18 @@ void sort_axes(Definition& definition) {
 
 }  // namespace
 
-Kernel reordered(const Kernel& kernel, const std::set<std::string>& params, const Order& order) {
+Kernel reordered(const Kernel& kernel, const std::map<std::string, Order>& orders) {
   Kernel result = kernel;
   for (loop::BufferParam& param : result.buffers) {
-    const bool moves = params.contains(param.name);
-    if (moves) param.shape = permuted(param.shape, order);
+    const bool moves = orders.contains(param.name);
+    if (moves) param.shape = permuted(param.shape, orders.at(param.name));
     // Elements meet no longer where only one of two moves.
     std::erase_if(param.over,
-                  [&](const std::string& other) { return params.contains(other) != moves; });
+                  [&](const std::string& other) { return orders.contains(other) != moves; });
   }
   const auto on_node = [&](const Expr& e) {
-    if (e->kind != ExprKind::access || !params.contains(e->name)) return e;
-    return loop::access(e->name, e.type().scalar, permuted(e->args, order));
+    if (e->kind != ExprKind::access || !orders.contains(e->name)) return e;
+    return loop::access(e->name, e.type().scalar, permuted(e->args, orders.at(e->name)));
   };
   result.body = loop::rewrite(
       kernel.body, [&](const Expr& e) { return loop::rewrite(e, on_node); },
@@ -72,8 +72,8 @@ Kernel reordered(const Kernel& kernel, const std::set<std::string>& params, cons
         Definition definition = *s->definition;
         bool writes = false;
         for (loop::DefinitionOutput& output : definition.outputs) {
-          if (!params.contains(output.buffer)) continue;
-          output.indices = permuted(output.indices, order);
+          if (!orders.contains(output.buffer)) continue;
+          output.indices = permuted(output.indices, orders.at(output.buffer));
           writes = true;
         }
         if (!writes) return s;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,8 +24,8 @@ std::vector<T> permuted(const std::vector<T>& list, const Order& order) {
 /// The value with its elements where the order puts them.
 Literal permuted(const Literal& value, const Order& order);
 
-/// The kernel over parameters that lie in another order; definitions that write them run along it.
-loop::Kernel reordered(const loop::Kernel& kernel, const std::set<std::string>& params,
-                       const Order& order);
+/// The kernel over parameters that lie in other orders, by name; definitions that write them run
+/// along theirs.
+loop::Kernel reordered(const loop::Kernel& kernel, const std::map<std::string, Order>& orders);
 
 }  // namespace backcast
