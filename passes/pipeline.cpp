@@ -393,10 +393,6 @@ class PassRunner {
   const PipelineOptions& options_;
 };
 
-}  // namespace
-
-namespace {
-
 bool has_loops(const Module& module) {
   return std::any_of(module.functions.begin(), module.functions.end(), [](const auto& function) {
     const std::vector<Node>& nodes = function.second.nodes;
@@ -412,9 +408,27 @@ double winograd_cycles(const PipelineResult& result) {
   return sum;
 }
 
+/// Whether any layer was found worth it.
+bool filters(const PipelineResult& result) {
+  const std::vector<WinogradLayer>& layers = result.notes.winograd.layers;
+  return std::any_of(layers.begin(), layers.end(),
+                     [](const WinogradLayer& layer) { return layer.tile > 0; });
+}
+
+/// The same way, computing more again so that it fits; nothing where that is out of reach.
+std::optional<PipelineResult> run_within(const Module& module, const TargetInfo& target,
+                                         PipelineOptions way, int64_t ram) {
+  way.passes.ram = ram;
+  try {
+    return PassRunner(target, way).run(module);
+  } catch (const DoesNotFit&) {
+    return std::nullopt;
+  }
+}
+
 /// The faster of two programs with minimal filtering, if they take no more arena than the direct
 /// one. The pass estimates the arena; how far it is off only the end of the way tells, so it is
-/// told once.
+/// told once. A training step that neither way fits computes some more again.
 PipelineResult within_direct_arena(const Module& module, const TargetInfo& target,
                                    const PipelineOptions& options) {
   PipelineOptions direct = options, way = options;
@@ -423,9 +437,11 @@ PipelineResult within_direct_arena(const Module& module, const TargetInfo& targe
   PipelineResult best = PassRunner(target, direct).run(module);
   const int64_t most = best.program.arena_bytes;
   std::optional<double> least_cycles;
+  bool wanted = false;
   for (int tries = 0; tries < 2; ++tries) {
     PipelineResult result = PassRunner(target, way).run(module);
     const int64_t left = most - result.program.arena_bytes;
+    wanted = wanted || filters(result);
     way.passes.winograd.room = result.notes.winograd.room + left - std::abs(left) / 16;
     const double cycles = winograd_cycles(result);
     if (left >= 0 && (!least_cycles || cycles < *least_cycles)) {
@@ -434,7 +450,9 @@ PipelineResult within_direct_arena(const Module& module, const TargetInfo& targe
     }
     if (left == 0) break;
   }
-  return best;
+  const int64_t state = best.program.state_bytes;
+  if (!wanted || filters(best) || state == 0) return best;
+  return run_within(module, target, options, most + state).value_or(std::move(best));
 }
 
 PipelineResult run_once(const Module& module, const TargetInfo& target,
