@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "passes/graph/dimensions.h"
 #include "passes/graph/value_ranges.h"
 
 namespace backcast {
@@ -316,16 +317,6 @@ Result narrow_binary(Builder& b, const Node& node) {
   }
   const ValueId result = b.emit(*node.op, small, node.attrs);
   return b.emit(ops::broadcast, {result}, larger == 0 ? left.attrs : right.attrs);
-}
-
-/// Without dimensions `gone`: what is left of a list of them, numbered anew.
-Ints without(const Ints& dims, const Ints& gone) {
-  Ints left;
-  for (const int64_t d : dims) {
-    if (std::find(gone.begin(), gone.end(), d) != gone.end()) continue;
-    left.push_back(d - std::count_if(gone.begin(), gone.end(), [&](int64_t g) { return g < d; }));
-  }
-  return left;
 }
 
 /// A factor that is the same along what is contracted goes in front of the sum: what it meets is

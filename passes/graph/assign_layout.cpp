@@ -9,6 +9,7 @@
 
 #include "ir/graph/builder.h"
 #include "ir/ops/ops.h"
+#include "passes/graph/dimensions.h"
 #include "passes/lower/rule_table.h"
 
 namespace backcast {
@@ -142,14 +143,8 @@ class Layout {
     for (int64_t& axis : attrs.axes) axis = layout[size_t(axis)];
     std::sort(attrs.axes.begin(), attrs.axes.end());
     // What remains: result dimension → place among the stored dimensions that stay.
-    Ints permutation;
-    for (size_t d = 0; d < layout.size(); ++d) {
-      if (std::count(attrs.axes.begin(), attrs.axes.end(), layout[d])) continue;
-      int64_t before = std::count_if(attrs.axes.begin(), attrs.axes.end(),
-                                     [&](int64_t axis) { return axis < layout[d]; });
-      permutation.push_back(layout[d] - before);
-    }
-    return {b_.emit(ops::reduce, {held(node.operands[0]).stored}, attrs), permutation};
+    return {b_.emit(ops::reduce, {held(node.operands[0]).stored}, attrs),
+            without(layout, attrs.axes)};
   }
 
   Held concat(const Node& node, const Ints& layout) {

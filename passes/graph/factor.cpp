@@ -9,6 +9,7 @@
 #include "ir/ops/ops.h"
 #include "passes/graph/algebra.h"
 #include "passes/graph/centred.h"
+#include "passes/graph/dimensions.h"
 #include "passes/graph/steps_behind.h"
 
 namespace backcast {
@@ -231,13 +232,9 @@ class Factoring {
   std::optional<ValueId> outside(ValueId factor, const Ints& axes, const TensorType& result) {
     const Node wide = b_.node(factor);
     if (wide.op != &ops::broadcast) return std::nullopt;
-    BroadcastAttrs attrs;
-    attrs.shape = result.shape;
-    for (int64_t d : wide.attrs.as<BroadcastAttrs>().dims) {
-      if (std::find(axes.begin(), axes.end(), d) != axes.end()) return std::nullopt;
-      attrs.dims.push_back(
-          d - std::count_if(axes.begin(), axes.end(), [&](int64_t axis) { return axis < d; }));
-    }
+    const Ints& dims = wide.attrs.as<BroadcastAttrs>().dims;
+    const BroadcastAttrs attrs{result.shape, without(dims, axes)};
+    if (attrs.dims.size() != dims.size()) return std::nullopt;
     return b_.emit(ops::broadcast, {wide.operands[0]}, attrs);
   }
 
@@ -290,9 +287,7 @@ class Factoring {
 Module factor(const Module& module) {
   Module result = module;
   if (module.states.empty()) return result;
-  for (auto& [name, function] : result.functions) {
-    function = Factoring(module, module.functions.at(name)).run();
-  }
+  for (auto& [name, function] : result.functions) function = Factoring(module, function).run();
   return result;
 }
 

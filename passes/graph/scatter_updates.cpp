@@ -99,9 +99,7 @@ class Scattering {
 Module scatter_updates(const Module& module) {
   Module result = module;
   if (module.states.empty()) return result;
-  for (auto& [name, function] : result.functions) {
-    function = Scattering(module, module.functions.at(name)).run();
-  }
+  for (auto& [name, function] : result.functions) function = Scattering(module, function).run();
   return result;
 }
 
