@@ -31,6 +31,17 @@ int64_t window_step(const loop::Definition& definition, const loop::Kernel& kern
   return fits ? step : 0;
 }
 
+const Axis* window_taps(const loop::Definition& definition, const loop::Kernel& kernel,
+                        const NestSchedule& schedule) {
+  const std::vector<std::string>& order = schedule.reduce_order;
+  if (order.empty() || !schedule.unrolled.count(order.back()) || schedule.jam > 1) return nullptr;
+  for (const Axis& axis : definition.reduce_axes) {
+    if (axis.name != order.back()) continue;
+    return window_step(definition, kernel, schedule.tile_axis, axis) > 0 ? &axis : nullptr;
+  }
+  return nullptr;
+}
+
 /// Vectors of a row of the tile that make whole lines, where the tile's operands come from beyond
 /// the second cache: parts of lines come several times, and no prefetcher follows.
 int64_t Chooser::fewest_vectors() const {
@@ -71,10 +82,8 @@ constexpr double kScalar = 0.98;
 std::vector<Axis> Chooser::streaming_order() const {
   if (lanes_ == 1 || target_.l2_bytes == 0) return definition_.reduce_axes;
   for (const Access& a : accesses_) {
-    const bool runs = a.in_reduction && !a.constant &&
-                      coefficient(a.flat, schedule_.vector_axis) == 1 &&
-                      !mentions(a.flat, schedule_.tile_axis);
-    if (!runs || static_bytes(*kernel_.find(a.buffer)).value_or(0) <= target_.l1_bytes) continue;
+    if (!is_row_of_all_tiles(a)) continue;
+    if (static_bytes(*kernel_.find(a.buffer)).value_or(0) <= target_.l1_bytes) continue;
     const bool affine =
         std::all_of(definition_.reduce_axes.begin(), definition_.reduce_axes.end(),
                     [&](const Axis& axis) { return coefficient(a.flat, axis.name).has_value(); });

@@ -99,6 +99,7 @@ class Chooser {
   };
   Rows rows_of(const Access& access) const;
   bool asks_ahead() const;
+  bool is_row_of_all_tiles(const Access& access) const;
   bool has_far_rows(const Access& access) const;
   bool loses_window_rows() const;
   double late_scalars(const Access& access) const;

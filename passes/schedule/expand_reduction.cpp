@@ -52,7 +52,7 @@ Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindi
     return border_loops(depth, axis, bindings, reduce);
   }
   if (border || schedule_.unrolled.count(axis.name)) {
-    int64_t window = tap_step(depth, axis);
+    int64_t window = tap_step(axis);
     if (window > 0) return window_updates(axis, window, bindings, reduce);
     std::vector<Stmt> parts;
     for (int64_t i = 0; i < *static_extent(axis); ++i) {
@@ -276,10 +276,10 @@ Expr Expansion::remaining_guard(size_t acc, const Bindings& at_place, bool& neve
 }
 
 /// How many taps neighbours in the tile are apart, where the schedule put them innermost; else 0.
-int64_t Expansion::tap_step(size_t depth, const Axis& axis) const {
-  bool chosen = depth + 1 == reduce_axes_.size() && !schedule_.reduce_order.empty() &&
-                schedule_.unrolled.count(axis.name);
-  if (!chosen || !tile_segment_ || schedule_.jam > 1) return 0;
+int64_t Expansion::tap_step(const Axis& axis) const {
+  if (!tile_segment_) return 0;
+  const Axis* taps = window_taps(definition_, kernel_, schedule_);
+  if (taps == nullptr || taps->name != axis.name) return 0;
   return window_step(definition_, kernel_, schedule_.tile_axis, axis);
 }
 

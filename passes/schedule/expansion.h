@@ -116,7 +116,7 @@ class Expansion {
             loop::Expr& end) const;
   loop::Expr remaining_guard(size_t acc, const Bindings& at_place, bool& never) const;
   loop::Stmt updates(const Bindings& bindings, const Bindings& reduce);
-  int64_t tap_step(size_t depth, const loop::Axis& axis) const;
+  int64_t tap_step(const loop::Axis& axis) const;
   loop::Stmt window_updates(const loop::Axis& axis, int64_t step, const Bindings& bindings,
                             const Bindings& reduce);
   loop::Stmt lane_updates(const Bindings& bindings, const Bindings& reduce, const loop::Expr& base,

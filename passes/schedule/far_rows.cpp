@@ -65,12 +65,15 @@ bool Chooser::asks_ahead() const {
   return has_free_loads(loads, rows * columns.vectors / target_.fma_units);
 }
 
+/// What vectors are read from as it lies, by every tile again.
+bool Chooser::is_row_of_all_tiles(const Access& a) const {
+  return a.in_reduction && !a.constant && coefficient(a.flat, schedule_.vector_axis) == 1 &&
+         (schedule_.tile_axis.empty() || !mentions(a.flat, schedule_.tile_axis));
+}
+
 /// Rows as long as a block of vectors, too many for the first cache, that no step asks ahead for.
 bool Chooser::has_far_rows(const Access& a) const {
-  if (!a.in_reduction || a.constant || lanes_ == 1 || schedule_.vector_segments.empty())
-    return false;
-  if (coefficient(a.flat, schedule_.vector_axis) != 1) return false;
-  if (!schedule_.tile_axis.empty() && mentions(a.flat, schedule_.tile_axis)) return false;
+  if (lanes_ == 1 || schedule_.vector_segments.empty() || !is_row_of_all_tiles(a)) return false;
   const int64_t element = byte_size(loop::element_of(scalar_));
   const Rows rows = rows_of(a);
   const int64_t width = schedule_.vector_segments[0].width() * element;
@@ -89,17 +92,16 @@ bool Chooser::loses_window_rows() const {
     if (!a.in_reduction || a.constant || coefficient(a.flat, schedule_.vector_axis) != 1) continue;
     const int64_t pitch = rows_of(a).pitch * element;
     for (const Axis& taps : definition_.reduce_axes) {
+      const int64_t row = coefficient(a.flat, taps.name).value_or(0) * element;
+      const int64_t bytes = extent(taps.name) * row;
+      if (pitch == 0 || bytes <= target_.l1_bytes) continue;
+      const int64_t lines = bytes / pitch * ((width + kLine - 1) / kLine);
+      const double held = held_bytes(target_.l1_bytes, kWay1, pitch, width);
       const bool again =
           std::any_of(definition_.axes.begin(), definition_.axes.end(), [&](const Axis& axis) {
             return !is_tiled(axis.name) && window_step(definition_, kernel_, axis.name, taps) > 0;
           });
-      if (!again || pitch == 0) continue;
-      const int64_t bytes = extent(taps.name) * *coefficient(a.flat, taps.name) * element;
-      const int64_t lines = bytes / pitch * ((width + kLine - 1) / kLine);
-      if (bytes > target_.l1_bytes &&
-          static_cast<double>(lines * kLine) <= held_bytes(target_.l1_bytes, kWay1, pitch, width)) {
-        return true;
-      }
+      if (again && static_cast<double>(lines * kLine) <= held) return true;
     }
   }
   return false;

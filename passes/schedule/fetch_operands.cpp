@@ -27,8 +27,8 @@ constexpr int64_t kCyclesAhead = 112;
 constexpr int64_t kMostAhead = 12;
 // Where fewer are free, compilers keep accumulators in memory once a loop also computes rows.
 constexpr int64_t kSpareRegisters = 2;
-// A result or what is added to one lies in the second cache only if it is a small part of that: as
-// a rule other steps came between.
+// What a kernel goes through once lies in the second cache only if it is a small part of that: as a
+// rule other steps came between.
 constexpr int64_t kNearParts = 8;
 // Fewer tiles leave no time for the next strip.
 constexpr int64_t kFewestTiles = 4;
@@ -66,7 +66,7 @@ class FetchChooser {
         axis_(innermost_loop(definition, schedule)) {}
 
   std::vector<Fetch> run() {
-    if (const Axis* taps = window_taps()) return turns(*taps);
+    if (const Axis* taps = window_taps(definition_, kernel_, schedule_)) return turns(*taps);
     if (!applies()) return {};
     segment_ = schedule_.vector_segments[0];
     rows_ = schedule_.largest_tile();
@@ -104,18 +104,6 @@ class FetchChooser {
            !schedule_.vector_segments.empty() && schedule_.vector_segments[0].lanes > 1;
   }
 
-  /// Of a window along the tile, unrolled innermost; null where there is none.
-  const Axis* window_taps() const {
-    const std::vector<std::string>& order = schedule_.reduce_order;
-    if (order.empty() || !schedule_.unrolled.count(order.back()) || schedule_.jam > 1)
-      return nullptr;
-    for (const Axis& axis : definition_.reduce_axes) {
-      const bool last = axis.name == order.back();
-      if (last && window_step(definition_, kernel_, schedule_.tile_axis, axis) > 0) return &axis;
-    }
-    return nullptr;
-  }
-
   /// Images that lie channel by channel come from main memory a piece of a row at a time, from
   /// other rows in every step: of an operand whose rows are large together, those that the next row
   /// of results reads.
@@ -126,21 +114,18 @@ class FetchChooser {
     if (target_.l2_bytes == 0 || tiles == schedule_.order.begin()) return {};
     const std::string& around = *(tiles - 1);
     for_each_access(definition_, [&](const loop::ExprNode& read, bool in_reduction) {
-      const loop::BufferParam& param = *kernel_.find(read.name);
-      const Expr index = loop::flat_index(param.shape, read.args);
-      const int64_t element = byte_size(loop::element_of(param.element));
+      const Operand operand = operand_of(read.name, read.args);
       const auto step = [&](const std::string& axis) {
-        return coefficient(index, axis).value_or(0) * element;
+        return coefficient(operand.index, axis).value_or(0) * operand.element;
       };
-      bool scattered = in_reduction && !reads_memory(index) && step(around) != 0 &&
-                       !mentions(index, schedule_.vector_axis);
+      bool scattered = in_reduction && operand.affine && operand.across == 0 && step(around) != 0 &&
+                       operand.bytes * kNearParts >= target_.l2_bytes;
       for (const Axis& axis : definition_.reduce_axes) {
         const int64_t bytes = step(axis.name);
         const bool near = bytes > 0 && bytes < kLineBytes;
         scattered = scattered && (axis.name == taps.name ? near : std::abs(bytes) >= kLeapBytes);
       }
-      scattered = scattered && static_bytes(param).value_or(0) * kNearParts >= target_.l2_bytes;
-      if (scattered) turns.push_back({Fetch::Kind::turn, read.name, index, around});
+      if (scattered) turns.push_back({Fetch::Kind::turn, read.name, operand.index, around});
     });
     return turns;
   }
@@ -156,7 +141,8 @@ class FetchChooser {
     const auto along = [&](const std::string& axis) {
       return axis.empty() ? 0 : coefficient(operand.index, axis);
     };
-    const std::optional<int64_t> step = along(axis_->name), down = along(schedule_.tile_axis),
+    const std::optional<int64_t> step = along(axis_ ? axis_->name : ""),
+                                 down = along(schedule_.tile_axis),
                                  across = along(schedule_.vector_axis);
     const std::optional<int64_t> bytes = static_bytes(param);
     operand.affine = step && down && across && bytes && !reads_memory(operand.index);

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ir/loop/stmt.h"
+#include "passes/schedule/nest.h"
 
 namespace backcast {
 
@@ -12,5 +12,10 @@ namespace backcast {
 /// agree.
 int64_t window_step(const loop::Definition& definition, const loop::Kernel& kernel,
                     const std::string& axis, const loop::Axis& taps);
+
+/// Of the definition, the reduction axis whose taps the schedule unrolls innermost because they are
+/// a window along the tile; null where there is none.
+const loop::Axis* window_taps(const loop::Definition& definition, const loop::Kernel& kernel,
+                              const NestSchedule& schedule);
 
 }  // namespace backcast
