@@ -48,6 +48,7 @@
 #include "passes/schedule/skip_unchanged.h"
 #include "passes/schedule/store_words.h"
 #include "passes/schedule/sum_slices.h"
+#include "passes/schedule/turn_operands.h"
 #include "passes/schedule/word_registers.h"
 
 namespace backcast {
@@ -115,15 +116,18 @@ loop::Program order_state_pass(const loop::Program& program, const PassContext& 
   return order_state(program, context.target, context.options.schedule.skip_zeros);
 }
 
+/// Copies take room.
+loop::Program turn_operands_pass(const loop::Program& program, const PassContext& context) {
+  return context.options.ram ? program : turn_operands(program, context.target);
+}
+
 loop::Program schedule_pass(const loop::Program& program, const PassContext& context) {
   return schedule(program, context.target, context.options.schedule, &context.notes.skipping);
 }
 
 loop::Program rematerialize_pass(const loop::Program& program, const PassContext& context) {
   std::string& note = context.notes.recomputation;
-  if (context.options.ram) {
-    return fit_memory(program, context.target, *context.options.ram, &note);
-  }
+  if (context.options.ram) return fit_memory(program, context.target, *context.options.ram, &note);
   Recomputation done;
   loop::Program result = rematerialize(program, context.target, &done);
   if (done.values > 0) note = done.to_string();
@@ -203,6 +207,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"store_words", store_words},
       // Integer constants are no wider than they need be.
       {"narrow_constants", narrow_constants},
+      // Windows find channels along vectors.
+      {"turn_operands", turn_operands_pass},
       // Constants of products with few results lie along their sums.
       {"order_constants", order_constants},
       // Register tiles, vectors, packed constants.
@@ -239,6 +245,11 @@ const std::vector<LoopPass>& variants() {
   return passes;
 }
 
+[[noreturn]] void fail_unknown(std::string_view name, const std::vector<std::string>& known) {
+  throw CompileError(
+      fmt::format("unknown pass \"{}\"; the passes are {}", name, fmt::join(known, ", ")));
+}
+
 }  // namespace
 
 std::vector<std::string> pass_names() {
@@ -248,15 +259,6 @@ std::vector<std::string> pass_names() {
   for (const LoopPass& pass : loop_passes()) names.emplace_back(pass.name);
   return names;
 }
-
-namespace {
-
-[[noreturn]] void fail_unknown(std::string_view name, const std::vector<std::string>& known) {
-  throw CompileError(
-      fmt::format("unknown pass \"{}\"; the passes are {}", name, fmt::join(known, ", ")));
-}
-
-}  // namespace
 
 void run_pass(PipelineResult& reached, std::string_view name, const TargetInfo& target,
               const std::string& program_name) {
@@ -394,10 +396,9 @@ class PassRunner {
 };
 
 bool has_loops(const Module& module) {
-  return std::any_of(module.functions.begin(), module.functions.end(), [](const auto& function) {
-    const std::vector<Node>& nodes = function.second.nodes;
-    return std::any_of(nodes.begin(), nodes.end(),
-                       [](const Node& node) { return node.op == &ops::scan; });
+  const auto loops = [](const Node& node) { return node.op == &ops::scan; };
+  return std::ranges::any_of(module.functions, [&](const auto& function) {
+    return std::ranges::any_of(function.second.nodes, loops);
   });
 }
 
@@ -410,9 +411,8 @@ double winograd_cycles(const PipelineResult& result) {
 
 /// Whether any layer was found worth it.
 bool filters(const PipelineResult& result) {
-  const std::vector<WinogradLayer>& layers = result.notes.winograd.layers;
-  return std::any_of(layers.begin(), layers.end(),
-                     [](const WinogradLayer& layer) { return layer.tile > 0; });
+  return std::ranges::any_of(result.notes.winograd.layers,
+                             [](const WinogradLayer& layer) { return layer.tile > 0; });
 }
 
 /// The same way, computing more again so that it fits; nothing where that is out of reach.

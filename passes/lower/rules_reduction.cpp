@@ -70,7 +70,10 @@ void lower_arg_reduce(KernelBuilder& k) {
   from.insert(from.begin() + attrs.axis, position);
 
   loop::Type type = compute_type(k.operand(0).element);
-  loop::Type index_type{loop::Scalar::i64, 1};
+  // Positions that fit beside f32 in the lanes of a vector.
+  const Dim& extent = k.operand(0).shape[axis];
+  const bool fits = extent.is_constant() && extent.constant() <= INT32_MAX;
+  loop::Type index_type{fits ? loop::Scalar::i32 : loop::Scalar::i64, 1};
   Expr best = loop::var("best", type), where = loop::var("where", index_type);
   Expr value = k.read(0, from);
   bool is_max = attrs.kind == Reduction::max;
@@ -88,7 +91,7 @@ void lower_arg_reduce(KernelBuilder& k) {
        loop::select(better, value, best)},
       {"where", index_type, loop::Combine::general, loop::int_constant(index_type, 0),
        loop::select(better, loop::cast(index_type, position), where)}};
-  definition.outputs = {{"out0", result, where}};
+  definition.outputs = {{"out0", result, loop::cast({loop::Scalar::i64, 1}, where)}};
   k.define(std::move(definition));
 }
 

@@ -197,10 +197,10 @@ bool Chooser::fills_lanes() const {
   const bool multiplies =
       std::any_of(accesses_.begin(), accesses_.end(), [](const Access& a) { return a.packable; });
   if (target_.vector_bits == 0 || (multiplies && !sums_one_type())) return false;
-  const bool narrow = std::all_of(scalars_.begin(), scalars_.end(), [](Scalar s) {
-    return s != Scalar::f16 && s != Scalar::bf16 && byte_size(loop::element_of(s)) <= 4;
-  });
-  return narrow && element_bytes() == 4;
+  return element_bytes() >= 4 && std::ranges::all_of(scalars_, [&](Scalar s) {
+           const bool half = s == Scalar::f16 || s == Scalar::bf16;
+           return !half && (byte_size(loop::element_of(s)) <= 4 || widens_to(s));
+         });
 }
 
 /// Whether sums are of one type of 32 bits, to which small integers are converted as they are read.

@@ -34,6 +34,18 @@ bool Chooser::leaves_lanes_empty(const NestSchedule& schedule) const {
   return extent(schedule.vector_axis) * 2 <= vector_lanes();
 }
 
+/// Whether i64 is what results of fewer bits are turned into at the end, such as positions.
+bool Chooser::widens_to(Scalar s) const {
+  if (s != Scalar::i64 || definition_.accumulators.empty()) return false;
+  bool summed = false;
+  const auto find = [&](const Expr& e) { summed = summed || e.type().scalar == s; };
+  for (const loop::Accumulator& acc : definition_.accumulators) {
+    loop::visit(acc.init, find);
+    loop::visit(acc.value, find);
+  }
+  return !summed;
+}
+
 bool Chooser::may_vectorize_reduction() const {
   if (!is_reduction_ || vectorizable_types()) return is_reduction_;
   const auto packable = [](const Access& a) { return a.packable; };
@@ -313,22 +325,25 @@ bool Chooser::fits_panel(int64_t vectors) const {
 }
 
 /// Vectors whose elements an epilogue reads and stores apart: they are turned in a buffer, or go
-/// one by one.
+/// one by one, and where their lines collide each waits for the second cache.
 double Chooser::scattering_cycles(const NestSchedule& schedule) const {
-  constexpr double kEach = 1;
+  constexpr double kEach = 1, kColliding = 12;
   const bool vectors = !schedule.vector_segments.empty() && schedule.vector_segments[0].lanes > 1;
   if (!vectors || !schedule.transposed_axis.empty()) return 0;
-  const auto apart = [&](const Expr& flat) {
+  const int64_t width = schedule.vector_segments[0].width();
+  const auto each = [&](const Expr& flat) -> double {
     const std::optional<int64_t> c = coefficient(flat, schedule.vector_axis);
-    return !c || (*c != 0 && *c != 1);
+    if (c && (*c == 0 || *c == 1)) return 0;
+    const int64_t pitch = c.value_or(1) * byte_size(loop::element_of(scalar_));
+    return holds_lines(width, pitch, target_) ? kEach : kColliding;
   };
-  int64_t places = std::count_if(outputs_.begin(), outputs_.end(), apart);
-  for (const Access& a : accesses_) places += !a.in_reduction && apart(a.flat);
-  double points = 1;
+  double sum = 0;
+  for (const Expr& flat : outputs_) sum += each(flat);
+  for (const Access& a : accesses_) sum += a.in_reduction ? 0 : each(a.flat);
   for (const Axis& axis : definition_.axes) {
-    points *= static_cast<double>(static_extent(axis).value_or(8));
+    sum *= static_cast<double>(static_extent(axis).value_or(8));
   }
-  return kEach * static_cast<double>(places) * points;
+  return sum;
 }
 
 // ---- the choice ---------------------------------------------------------------------------------

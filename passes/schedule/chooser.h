@@ -67,6 +67,7 @@ class Chooser {
   bool conditional_on(const std::string& axis) const;
   bool vectorizable_types() const;
   bool fills_lanes() const;
+  bool widens_to(loop::Scalar s) const;
   bool sums_one_type() const;
   int64_t element_bytes() const;
   int32_t vector_lanes() const;

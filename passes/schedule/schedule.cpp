@@ -249,13 +249,14 @@ class Scheduling {
   /// what stands beside the sum; empty when they do neither.
   std::string scattered_axis(const Definition& definition, const Kernel& kernel,
                              const Step& step) const {
-    constexpr int64_t kShort = 512;
+    // Longer sums hide the stores; lines that collide take twelve times as long.
+    constexpr int64_t kShort = 512, kLong = 12 * kShort;
     if (target_.vector_bits == 0 || definition.accumulators.size() != 1 ||
         definition.outputs.size() != 1)
       return "";
     int64_t steps = 1;
     for (const loop::Axis& axis : definition.reduce_axes) {
-      steps *= static_extent(axis).value_or(kShort + 1);
+      steps *= static_extent(axis).value_or(kLong + 1);
     }
     const loop::DefinitionOutput& output = definition.outputs[0];
     loop::Expr flat = loop::flat_index(kernel.find(output.buffer)->shape, output.indices);
@@ -268,14 +269,14 @@ class Scheduling {
       const NestSchedule bare = choose(sum_alone(definition), kernel, step);
       return has_vectors(bare) ? bare.vector_axis : "";
     }
-    if (steps > kShort || !has_vectors(chosen) || coefficient(flat, chosen.vector_axis) == 1) {
+    if (steps > kLong || !has_vectors(chosen) || coefficient(flat, chosen.vector_axis) == 1) {
       return "";
     }
     // Beside packed operands, storing elements one by one is bearable unless their lines collide.
     const int64_t pitch = *coefficient(flat, chosen.vector_axis) *
                           byte_size(loop::element_of(definition.accumulators[0].type.scalar));
     const bool bearable = holds_lines(chosen.vector_segments[0].width(), pitch, target_);
-    return bearable && !chosen.packed.empty() ? "" : chosen.vector_axis;
+    return bearable && (steps > kShort || !chosen.packed.empty()) ? "" : chosen.vector_axis;
   }
 
   static bool has_vectors(const NestSchedule& schedule) {
