@@ -189,7 +189,10 @@ ValueId softmax(NodeContext& n, ValueId x, int64_t axis) {
   return n.composite("softmax", fmt::format("axis={}", axis), {x},
                      [axis](Emitter& e, const std::vector<ValueId>& p) {
                        const ValueId power = e.unary(ops::exp, shifted(e, p[0], axis));
-                       return e.div(power, e.reduce(Reduction::sum, power, {axis}, true));
+                       const ValueId sum = e.reduce(Reduction::sum, power, {axis}, true);
+                       if (byte_size(e.element(p[0])) < 4) return e.div(power, sum);
+                       // The sum is 1 or more: one division for all that share it.
+                       return e.mul(power, e.div(e.like(sum, 1), sum));
                      });
 }
 
