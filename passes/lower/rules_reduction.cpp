@@ -137,58 +137,116 @@ void lower_cumulative(KernelBuilder& k) {
   k.statement(loops_around(shape, axis, row));
 }
 
-/// For each place of the result the best element that comes after the one placed before it in the
-/// order (value, then position): n·k comparisons and no scratch memory.
-void lower_top_k(KernelBuilder& k) {
-  const TopKAttrs& attrs = k.attrs<TopKAttrs>();
-  const Shape& shape = k.operand(0).shape;
-  const Shape& result = k.result().shape;
-  size_t axis = static_cast<size_t>(attrs.axis);
-  loop::Type type = compute_type(k.operand(0).element);
-  loop::Type stored_type{loop::scalar_of(k.operand(0).element), 1};
-  loop::Type i64{loop::Scalar::i64, 1};
-  Expr place = loop::var("place"), at = loop::var("at");
-  const auto reg = [](const std::string& name, loop::Type t) {
-    return loop::load(t, name, Expr(0));
-  };
-  const auto set = [](const std::string& name, Expr value) {
-    return loop::store(name, Expr(0), std::move(value));
-  };
-  Expr value = loop::load(stored_type, "a0", loop::flat_index(shape, row_indices(shape, axis, at)));
-  if (!(stored_type == type)) value = loop::cast(type, value);
-  Expr x = loop::var("x", type), here = loop::cast(i64, at);
-  Op better = attrs.largest ? Op::gt : Op::lt;
-  const auto both = [](Expr a, Expr b) { return loop::binary(Op::bit_and, a, b); };
-  const auto either = [](Expr a, Expr b) { return loop::binary(Op::bit_or, a, b); };
-  Expr last = reg("last", type), last_at = reg("last_at", i64);
-  Expr best = reg("best", type), best_at = reg("best_at", i64);
-  Expr minus_one = loop::int_constant(i64, -1);
-  Expr first_place = loop::binary(Op::eq, place, Expr(0));
-  Expr after_last =
-      either(first_place,
-             either(loop::binary(better, last, x),
-                    both(loop::binary(Op::eq, x, last), loop::binary(Op::gt, here, last_at))));
-  Expr beats = either(loop::binary(Op::eq, best_at, minus_one), loop::binary(better, x, best));
-  Stmt scan = loop::for_loop(
-      "at", Expr(0), loop::expr_of(shape[axis]),
-      loop::block({loop::let("x", value),
-                   loop::if_branch(both(after_last, beats),
-                                   loop::block({set("best", x), set("best_at", here)}))}));
-  Expr flat = loop::flat_index(result, row_indices(result, axis, place));
-  Stmt places = loop::for_loop(
-      "place", Expr(0), loop::expr_of(result[axis]),
-      loop::block({set("best", loop::constant(type, 0)), set("best_at", minus_one), scan,
-                   loop::store("out0", flat, k.stored(best, 0)), loop::store("out1", flat, best_at),
-                   set("last", best), set("last_at", best_at)}));
-  std::vector<Stmt> row;
-  for (const char* name : {"best", "last"}) {
-    row.push_back(loop::alloc(name, type, Expr(1), loop::Memory::registers));
-    row.push_back(loop::alloc(fmt::format("{}_at", name), i64, Expr(1), loop::Memory::registers));
+/// The results of a row of top_k, while they are found, as a heap: the worst of the best so far on
+/// top. At the end it is sorted in place (Williams, "Algorithm 232: heapsort", 1964). One
+/// comparison for most elements, log k for the others, and no scratch memory.
+class BestOfRow {
+ public:
+  explicit BestOfRow(const KernelBuilder& k)
+      : k_(k),
+        axis_(static_cast<size_t>(k.attrs<TopKAttrs>().axis)),
+        better_(k.attrs<TopKAttrs>().largest ? Op::gt : Op::lt),
+        type_(compute_type(k.operand(0).element)),
+        stored_{loop::scalar_of(k.operand(0).element), 1},
+        count_(loop::expr_of(k.result().shape[axis_])) {}
+
+  /// Of two elements or more, of which some are wanted.
+  Stmt find() const {
+    const Expr extent = loop::expr_of(k_.operand(0).shape[axis_]);
+    const Expr half = loop::floor_div(count_, 2), rest = extent - count_;
+    const Expr fill = loop::var("fill"), step = loop::var("step"), at = step - half + count_;
+    const Expr last = half + extent - Expr(1) - step;
+    std::vector<Stmt> statements;
+    for (const char* name : {"hole", "child", "size"}) {
+      statements.push_back(loop::alloc(name, kIndex, Expr(1), loop::Memory::registers));
+    }
+    statements.push_back(loop::for_loop("fill", 0, count_, write(fill, input(fill), number(fill))));
+    // First what makes a heap, then the other elements, then what sorts.
+    const Stmt make = loop::block({set("hole", half - Expr(1) - step), set("size", count_)});
+    const Stmt compare = loop::block(
+        {set("size", 0),
+         loop::if_branch(loop::binary(better_, input(at), value(0)),
+                         loop::block({write(0, input(at), number(at)), set("size", count_)}))});
+    const Stmt take = loop::block(
+        {loop::let("top", value(0)), loop::let("top_at", place(0)), copy(0, last),
+         write(last, loop::var("top", type_), loop::var("top_at", kIndex)), set("size", last)});
+    const Stmt choose = loop::if_branch(
+        step < half, make,
+        loop::block({set("hole", 0), loop::if_branch(step < half + rest, compare, take)}));
+    statements.push_back(
+        loop::for_loop("step", 0, half + extent - Expr(1), loop::block({choose, sift()})));
+    return loop::block(std::move(statements));
   }
-  row.push_back(set("last", loop::constant(type, 0)));
-  row.push_back(set("last_at", minus_one));
-  row.push_back(places);
-  k.statement(loops_around(shape, axis, loop::block(row)));
+
+ private:
+  static constexpr loop::Type kIndex{loop::Scalar::i64, 1};
+
+  static Expr number(const Expr& index) { return loop::cast(kIndex, index); }
+  static Expr get(const char* name) {
+    return loop::cast({loop::Scalar::index, 1}, loop::load(kIndex, name, 0));
+  }
+  static Stmt set(const char* name, const Expr& index) {
+    return loop::store(name, 0, number(index));
+  }
+
+  Expr flat(const Shape& shape, const Expr& at) const {
+    return loop::flat_index(shape, row_indices(shape, axis_, at));
+  }
+  Expr computed(const Expr& stored) const {
+    return stored_ == type_ ? stored : loop::cast(type_, stored);
+  }
+  Expr input(const Expr& at) const {
+    return computed(loop::load(stored_, "a0", flat(k_.operand(0).shape, at)));
+  }
+  Expr value(const Expr& at) const {
+    return computed(loop::load(stored_, "out0", flat(k_.result().shape, at)));
+  }
+  Expr place(const Expr& at) const {
+    return loop::load(kIndex, "out1", flat(k_.result().shape, at));
+  }
+  Stmt write(const Expr& at, const Expr& x, const Expr& from) const {
+    const Expr to = flat(k_.result().shape, at);
+    return loop::block({loop::store("out0", to, k_.stored(x)), loop::store("out1", to, from)});
+  }
+  Stmt copy(const Expr& to, const Expr& from) const { return write(to, value(from), place(from)); }
+
+  /// Whether an element belongs behind another: a worse value, or an equal one further on.
+  Expr is_worse(const Expr& x, const Expr& x_at, const Expr& y, const Expr& y_at) const {
+    const Expr behind =
+        loop::binary(Op::bit_and, loop::binary(Op::eq, x, y), loop::binary(Op::gt, x_at, y_at));
+    return loop::binary(Op::bit_or, loop::binary(better_, y, x), behind);
+  }
+
+  /// The element at "hole" moves down among the first "size" to where none below it is worse.
+  Stmt sift() const {
+    const Expr hole = get("hole"), child = get("child"), size = get("size");
+    const Expr next = loop::min(child + Expr(1), size - Expr(1));
+    const Expr x = loop::var("x", type_), x_at = loop::var("x_at", kIndex);
+    const Stmt descend =
+        loop::block({copy(hole, child), set("hole", child), set("child", child * 2 + Expr(1))});
+    const Stmt down =
+        loop::block({loop::if_branch(is_worse(value(next), place(next), value(child), place(child)),
+                                     set("child", next)),
+                     loop::if_branch(is_worse(value(child), place(child), x, x_at), descend,
+                                     set("child", size))});
+    return loop::if_branch(
+        Expr(0) < size, loop::block({loop::let("x", value(hole)), loop::let("x_at", place(hole)),
+                                     set("child", hole * 2 + Expr(1)),
+                                     loop::while_loop(child < size, down), write(hole, x, x_at)}));
+  }
+
+  const KernelBuilder& k_;
+  size_t axis_;
+  Op better_;
+  loop::Type type_, stored_;
+  Expr count_;
+};
+
+void lower_top_k(KernelBuilder& k) {
+  const Shape& shape = k.operand(0).shape;
+  const size_t axis = static_cast<size_t>(k.attrs<TopKAttrs>().axis);
+  const Expr some = loop::binary(Op::gt, loop::expr_of(k.result().shape[axis]), Expr(0));
+  k.statement(loops_around(shape, axis, loop::if_branch(some, BestOfRow(k).find())));
 }
 
 const LowerRow kRows[] = {
