@@ -14,12 +14,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-RNG = np.random.default_rng(0)
 IMAGE = (1, 64, 64, 64)
 
 
 def weights(*shape):
-    return (RNG.standard_normal(shape) * 0.1).astype(np.float32)
+    return (np.random.default_rng(shape).standard_normal(shape) * 0.1).astype(np.float32)
 
 
 def model_of(nodes, shapes, constants=None):
@@ -29,14 +28,10 @@ def model_of(nodes, shapes, constants=None):
          for op, inputs, result, attributes in nodes], "operator",
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
          for name, shape in zip("xz", shapes)],
-        [helper.make_tensor_value_info("y", TensorProto.UNDEFINED, None)],
+        [helper.make_empty_tensor_value_info("y")],
         [numpy_helper.from_array(value, name) for name, value in (constants or {}).items()])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    inferred = {v.name: v for v in onnx.shape_inference.infer_shapes(
-        helper.make_model(helper.make_graph(graph.node, "operator", graph.input, [],
-                                            graph.initializer),
-                          opset_imports=model.opset_import)).graph.value_info}
-    model.graph.output[0].CopyFrom(inferred["y"])
+    model = onnx.shape_inference.infer_shapes(helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
     onnx.checker.check_model(model)
     return model
 
@@ -162,7 +157,7 @@ OPERATORS = {
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *OPERATORS])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(OPERATORS)}")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     for name in options.names or OPERATORS:

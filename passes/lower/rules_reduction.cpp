@@ -150,7 +150,7 @@ class BestOfRow {
         stored_{loop::scalar_of(k.operand(0).element), 1},
         count_(loop::expr_of(k.result().shape[axis_])) {}
 
-  /// Of two elements or more, of which some are wanted.
+  /// Requires: at least one element is wanted.
   Stmt find() const {
     const Expr extent = loop::expr_of(k_.operand(0).shape[axis_]);
     const Expr half = loop::floor_div(count_, 2), rest = extent - count_;

@@ -36,5 +36,7 @@ double rearranging_cycles(const loop::Definition& definition, const loop::Kernel
 
 /// Whether the first cache can hold a line from each of some places so many bytes apart.
 bool holds_lines(int64_t places, int64_t pitch, const TargetInfo& target);
+/// How many times as long as others stores take whose lines it cannot hold.
+inline constexpr int64_t kCollidingStore = 12;
 
 }  // namespace backcast

@@ -327,7 +327,7 @@ bool Chooser::fits_panel(int64_t vectors) const {
 /// Vectors whose elements an epilogue reads and stores apart: they are turned in a buffer, or go
 /// one by one, and where their lines collide each waits for the second cache.
 double Chooser::scattering_cycles(const NestSchedule& schedule) const {
-  constexpr double kEach = 1, kColliding = 12;
+  constexpr double kEach = 1;
   const bool vectors = !schedule.vector_segments.empty() && schedule.vector_segments[0].lanes > 1;
   if (!vectors || !schedule.transposed_axis.empty()) return 0;
   const int64_t width = schedule.vector_segments[0].width();
@@ -335,7 +335,7 @@ double Chooser::scattering_cycles(const NestSchedule& schedule) const {
     const std::optional<int64_t> c = coefficient(flat, schedule.vector_axis);
     if (c && (*c == 0 || *c == 1)) return 0;
     const int64_t pitch = c.value_or(1) * byte_size(loop::element_of(scalar_));
-    return holds_lines(width, pitch, target_) ? kEach : kColliding;
+    return holds_lines(width, pitch, target_) ? kEach : kEach * kCollidingStore;
   };
   double sum = 0;
   for (const Expr& flat : outputs_) sum += each(flat);

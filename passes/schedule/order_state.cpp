@@ -9,8 +9,7 @@
 #include "ir/loop/step_access.h"
 #include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
-#include "passes/schedule/choose.h"
-#include "passes/schedule/partition.h"
+#include "passes/schedule/call_cycles.h"
 #include "passes/schedule/reorder.h"
 #include "passes/schedule/zero_skipping.h"
 
@@ -288,27 +287,7 @@ class Ordering {
   }
 
   double cycles_of(const Kernel& kernel, const Step& step) const {
-    const auto is_constant = [&](const std::string& param) {
-      return loop::passes_constant(program_, kernel, step, param);
-    };
-    double sum = 0;
-    loop::visit(
-        kernel.body,
-        [&](const Stmt& s) {
-          if (s->kind != StmtKind::define) return;
-          const Definition& definition = *s->definition;
-          for (Definition part :
-               definition.accumulators.empty() ? partition(definition) : phases(definition)) {
-            Kernel seen = kernel;
-            if (loop::only_definition(kernel)) coalesce(part, seen);
-            const double cycles = schedule_cycles(part, seen, target_, is_constant, true);
-            const auto nest = skipping_ ? skipping_->choose(part, seen, step, true, true)
-                                        : std::optional<SkippingNest>();
-            sum += nest ? nest->part * cycles : cycles;
-          }
-        },
-        nullptr);
-    return sum;
+    return call_cycles(program_, kernel, step, target_, skipping_ ? &*skipping_ : nullptr);
   }
 
   Program program_;

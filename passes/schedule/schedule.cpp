@@ -249,8 +249,8 @@ class Scheduling {
   /// what stands beside the sum; empty when they do neither.
   std::string scattered_axis(const Definition& definition, const Kernel& kernel,
                              const Step& step) const {
-    // Longer sums hide the stores; lines that collide take twelve times as long.
-    constexpr int64_t kShort = 512, kLong = 12 * kShort;
+    // Longer sums hide the stores.
+    constexpr int64_t kShort = 512, kLong = kCollidingStore * kShort;
     if (target_.vector_bits == 0 || definition.accumulators.size() != 1 ||
         definition.outputs.size() != 1)
       return "";

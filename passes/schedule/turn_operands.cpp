@@ -13,8 +13,7 @@
 #include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
-#include "passes/schedule/choose.h"
-#include "passes/schedule/partition.h"
+#include "passes/schedule/call_cycles.h"
 #include "passes/schedule/reorder.h"
 
 namespace backcast {
@@ -67,13 +66,15 @@ class Turning {
     if (definition == nullptr || definition->reduce_axes.empty() || !is_static(kernel)) {
       return false;
     }
-    double least = cycles(kernel, step) * (1 - kLeastGain);
+    std::optional<double> least;
     Orders best;
     for (const Axis& axis : definition->axes) {
       const Orders orders = innermost(*definition, kernel, step, axis.name);
       if (orders.empty()) continue;
-      const double then = cycles(reordered(kernel, orders), step) + turning_cycles(kernel, orders);
-      if (then < least) {
+      if (!least) least = call_cycles(result_, kernel, step, target_) * (1 - kLeastGain);
+      const double then = call_cycles(result_, reordered(kernel, orders), step, target_) +
+                          turning_cycles(kernel, orders);
+      if (then < *least) {
         least = then;
         best = orders;
       }
@@ -160,17 +161,6 @@ class Turning {
     double sum = 0;
     for (const auto& [param, order] : orders) {
       sum += kTurn * static_cast<double>(count_of(*kernel.find(param)));
-    }
-    return sum;
-  }
-
-  double cycles(const Kernel& kernel, const Step& step) const {
-    const auto is_constant = [&](const std::string& param) {
-      return loop::passes_constant(result_, kernel, step, param);
-    };
-    double sum = 0;
-    for (const Definition& part : phases(*loop::only_definition(kernel))) {
-      sum += schedule_cycles(part, kernel, target_, is_constant, true);
     }
     return sum;
   }
