@@ -177,6 +177,40 @@ def convolutional_autoencoder():
                          nn.ConvTranspose2d(16, 1, 4, 2, 1))
 
 
+def resizing_autoencoder():
+    """Nearest neighbours and a convolution in place of a transposed one."""
+    return nn.Sequential(nn.Conv2d(3, 16, 3, 2, 1), nn.ReLU(), nn.Conv2d(16, 32, 3, 2, 1), nn.ReLU(),
+                         nn.Upsample(scale_factor=2), nn.Conv2d(32, 16, 3, padding=1), nn.ReLU(),
+                         nn.Upsample(scale_factor=2), nn.Conv2d(16, 3, 3, padding=1))
+
+
+class ReflectedResidual(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.body = nn.Sequential(*(
+            layer for last in (nn.ReLU(), nn.Identity())
+            for layer in (nn.ReflectionPad2d(1), nn.Conv2d(width, width, 3),
+                          nn.InstanceNorm2d(width, affine=True), last)))
+
+    def forward(self, x):
+        return x + self.body(x)
+
+
+def style_transfer():
+    """Reflected borders throughout, nearest neighbours on the way up."""
+    layers = []
+    for inputs, outputs, size, stride, scale in (
+            (3, 16, 9, 1, 1), (16, 32, 3, 2, 1), (32, 64, 3, 2, 1), (64, 64, 0, 1, 1),
+            (64, 32, 3, 1, 2), (32, 16, 3, 1, 2)):
+        if size == 0:
+            layers += [ReflectedResidual(inputs), ReflectedResidual(inputs)]
+            continue
+        layers += [*([nn.Upsample(scale_factor=scale)] if scale > 1 else []),
+                   nn.ReflectionPad2d(size // 2), nn.Conv2d(inputs, outputs, size, stride),
+                   nn.InstanceNorm2d(outputs, affine=True), nn.ReLU()]
+    return nn.Sequential(*layers, nn.ReflectionPad2d(4), nn.Conv2d(16, 3, 9))
+
+
 class ShuffleUnit(nn.Module):
     def __init__(self, channels):
         super().__init__()

@@ -204,6 +204,8 @@ NETWORKS = {
     "group_norm_resnet": Network(images.group_norm_resnet, (3, 32, 32)),
     "unet": Network(images.UNet, (1, 64, 64)),
     "convolutional_autoencoder": Network(images.convolutional_autoencoder, (1, 32, 32)),
+    "resizing_autoencoder": Network(images.resizing_autoencoder, (3, 32, 32)),
+    "style_transfer": Network(images.style_transfer, (3, 64, 64)),
     "shufflenet": Network(images.shufflenet, (3, 64, 64)),
     "squeezenet": Network(images.squeezenet, (3, 96, 96)),
     "densenet": Network(images.densenet, (3, 32, 32)),
