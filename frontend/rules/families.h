@@ -20,6 +20,9 @@ std::optional<Ints> ints_of(const NodeContext& n, std::string_view attribute, si
 /// indices may be shorter than those of x.
 ValueId take_along(Emitter& e, ValueId x, ValueId indices, int64_t axis);
 
+/// Emitter::take; where places are known and few runs of equal steps, what movement that is.
+ValueId take_known(NodeContext& n, ValueId x, ValueId indices, int64_t axis);
+
 /// Conv of the node's attributes on any x and w, without bias.
 ValueId convolve(NodeContext& n, ValueId x, ValueId w);
 void import_einsum(NodeContext& n);

@@ -25,8 +25,8 @@ ValueId wrapped_indices(NodeContext& n, size_t input, const Dim& extent) {
 
 void gather(NodeContext& n) {
   const int64_t axis = n.attr_axis("axis", 0, n.rank(0));
-  n.result(
-      n.e.take(n.input(0), wrapped_indices(n, 1, n.shape(0)[static_cast<size_t>(axis)]), axis));
+  const Dim extent = n.shape(0)[static_cast<size_t>(axis)];
+  n.result(take_known(n, n.input(0), wrapped_indices(n, 1, extent), axis));
 }
 
 /// result[i, j, …] = x[i, …, indices[i, j, …], …] with the index at `axis`.
@@ -171,7 +171,7 @@ void compress(NodeContext& n) {
     n.fail("the condition is longer than the axis");
   }
   const int64_t count = static_cast<int64_t>(kept.size());
-  n.result(n.e.take(x, n.e.constant(Literal::from_ints({count}, kept)), axis));
+  n.result(take_known(n, x, n.e.constant(Literal::from_ints({count}, kept)), axis));
 }
 
 constexpr int64_t kNew = kNewestOpset;

@@ -82,10 +82,11 @@ ValueId folded(NodeContext& n, ValueId value) {
   return literal ? n.e.constant(*literal) : value;
 }
 
-ValueId taken(NodeContext& n, ValueId x, ValueId index, const AxisPlan& a) {
+/// Places in the operand: positions, rounded already, outside of it those of its edges.
+ValueId places_of(NodeContext& n, ValueId index, const AxisPlan& a) {
   const ValueId last = n.e.integer(a.input - 1);
-  const ValueId inside = n.e.max(n.e.min(n.e.cast(index, ElementType::i64), last), n.e.integer(0));
-  return n.e.take(x, folded(n, inside), a.axis);
+  index = n.e.max(n.e.min(n.e.cast(index, ElementType::i64), last), n.e.integer(0));
+  return folded(n, index);
 }
 
 ValueId nearest_index(NodeContext& n, const ResizePlan& plan, ValueId position) {
@@ -131,7 +132,7 @@ ValueId weighted_sum(NodeContext& n, const ResizePlan& plan, const AxisPlan& a, 
     ValueId weight = weights[i];
     if (plan.antialias || plan.exclude_outside) weight = e.div(weight, total);
     weight = folded(n, e.cast(weight, e.element(x)));
-    const ValueId part = taken(n, x, indices[i], a);
+    const ValueId part = n.e.take(x, places_of(n, indices[i], a), a.axis);
     const ValueId scaled = e.mul(part, e.broadcast_in(weight, e.shape(part), {a.axis}));
     sum = sum.valid() ? e.add(sum, scaled) : scaled;
   }
@@ -141,8 +142,10 @@ ValueId weighted_sum(NodeContext& n, const ResizePlan& plan, const AxisPlan& a, 
 ValueId resize_axis(NodeContext& n, const ResizePlan& plan, const AxisPlan& a, ValueId x) {
   Emitter& e = n.e;
   const ValueId position = source_position(n, plan, a);
-  const ValueId y = plan.mode == "nearest" ? taken(n, x, nearest_index(n, plan, position), a)
-                                           : weighted_sum(n, plan, a, x, position);
+  const ValueId y =
+      plan.mode == "nearest"
+          ? take_known(n, x, places_of(n, nearest_index(n, plan, position), a), a.axis)
+          : weighted_sum(n, plan, a, x, position);
   if (plan.transform != "tf_crop_and_resize") return y;
   const ValueId outside =
       e.binary(ops::bit_or, e.compare(Comparison::lt, position, 0.0),

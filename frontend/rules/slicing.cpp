@@ -192,7 +192,8 @@ ValueId pad_axis(NodeContext& n, ValueId x, int64_t axis, const std::string& mod
   if (known && mode != "constant") {
     Ints clamped = *known;
     for (int64_t& i : clamped) i = std::clamp<int64_t>(i, 0, extent.constant() - 1);
-    return n.e.take(x, n.e.constant(Literal::from_ints({padded.constant()}, clamped)), axis);
+    const ValueId places = n.e.constant(Literal::from_ints({padded.constant()}, clamped));
+    return take_known(n, x, places, axis);
   }
   const ValueId y = n.e.take(x, index, axis);
   if (mode != "constant") return y;

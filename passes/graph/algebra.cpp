@@ -106,6 +106,36 @@ Result broadcast_of_broadcast(Builder& b, const Node& node) {
   return b.emit(ops::broadcast, {inner.operands[0]}, to);
 }
 
+/// What is repeated along one dimension after another, which are joined with what they repeat, is
+/// repeated along all of them at once.
+Result broadcast_of_repeated(Builder& b, const Node& node) {
+  const Node joined = operand(b, node, 0);
+  if (joined.op != &ops::reshape || operand(b, joined, 0).op != &ops::broadcast) {
+    return std::nullopt;
+  }
+  const Shape& parts = b.type(joined.operands[0]).tensor().shape;
+  const Shape& whole = joined.type.tensor().shape;
+  const std::optional<std::vector<DimensionGroup>> groups = groups_of(parts, whole);
+  if (!groups) return std::nullopt;
+  const BroadcastAttrs& from = node.attrs.as<BroadcastAttrs>();
+  BroadcastAttrs to;
+  size_t next = 0;  // of the result's dimensions
+  for (size_t d = 0; d < groups->size(); ++d) {
+    const auto place = static_cast<size_t>(from.dims[d]);
+    const bool kept = (*groups)[d].to.size() == 1 && from.shape[place] == whole[d];
+    if (!kept) return std::nullopt;
+    for (; next < place; ++next) to.shape.push_back(from.shape[next]);
+    for (const size_t part : (*groups)[d].from) {
+      to.dims.push_back(static_cast<int64_t>(to.shape.size()));
+      to.shape.push_back(parts[part]);
+    }
+    ++next;
+  }
+  for (; next < from.shape.size(); ++next) to.shape.push_back(from.shape[next]);
+  const ValueId wide = b.emit(ops::broadcast, {joined.operands[0]}, to);
+  return b.emit(ops::reshape, {wide}, ReshapeAttrs{from.shape});
+}
+
 /// An identity broadcast: same shape, hence the operand itself.
 Result identity_broadcast(Builder& b, const Node& node) { return same_shape_is_operand(b, node); }
 
@@ -194,6 +224,15 @@ Result move_integers(Builder& b, const Node& node) {
   const TensorType& type = node.type.tensor();
   const ValueId by = b.scalar(type.element, *scale);
   return b.emit(ops::mul, {real, b.emit(ops::broadcast, {by}, BroadcastAttrs{type.shape, {}})});
+}
+
+/// What is repeated, reshape(broadcast(x)), is moved as it is by one node.
+template <Result (*move)(Builder&, const Node&)>
+Result move_repeated(Builder& b, const Node& node) {
+  const Node spread = operand(b, node, 0);
+  if (spread.op != &ops::broadcast || constant_of(b, spread.operands[0])) return std::nullopt;
+  const Result moved = move(b, spread);
+  return moved ? Result(b.emit(ops::reshape, {*moved}, node.attrs)) : std::nullopt;
 }
 
 /// Has every window an element that is no padding?
@@ -389,6 +428,7 @@ const AlgebraicRule kRules[] = {
     {"transpose(broadcast(x)) = broadcast(transpose(x))", &ops::transpose, transpose_of_broadcast},
     {"broadcast to the same shape", &ops::broadcast, identity_broadcast},
     {"broadcast(broadcast(x))", &ops::broadcast, broadcast_of_broadcast},
+    {"wide(reshape(wide(x))) = reshape(wide(wide(x)))", &ops::broadcast, broadcast_of_repeated},
     {"slice of everything", &ops::slice, whole_slice},
     {"pad by nothing", &ops::pad, empty_pad},
     {"concat of one", &ops::concat, single_concat},
@@ -398,10 +438,13 @@ const AlgebraicRule kRules[] = {
     {"cast(clamp(x)) to no more values", &ops::cast, cast_of_clamp},
     {"cast(cast(x)) by way of floats", &ops::cast, cast_of_whole},
     {"reshape(wider(x)) = wider(reshape(x))", &ops::reshape, move_narrow},
+    {"reshape(wide(wider(x))) = reshape(wider(wide(x)))", &ops::reshape,
+     move_repeated<move_narrow>},
     {"transpose(wider(x)) = wider(transpose(x))", &ops::transpose, move_narrow},
     {"slice(wider(x)) = wider(slice(x))", &ops::slice, move_narrow},
     {"gather(wider(x)) = wider(gather(x))", &ops::gather, move_narrow},
     {"reshape(c * wide(x)) = c * wide(reshape(x))", &ops::reshape, move_integers},
+    {"reshape(wide(c * x)) = reshape(c * wide(x))", &ops::reshape, move_repeated<move_integers>},
     {"transpose(c * wide(x)) = c * wide(transpose(x))", &ops::transpose, move_integers},
     {"slice(c * wide(x)) = c * wide(slice(x))", &ops::slice, move_integers},
     {"gather(c * wide(x)) = c * wide(gather(x))", &ops::gather, move_integers},

@@ -99,6 +99,7 @@ class Layout {
       if (node.op == &ops::concat) return concat(node, *layout);
       if (node.op == &ops::pad) return pad(node, *layout);
       if (node.op == &ops::slice) return slice(node, *layout);
+      if (node.op == &ops::broadcast && follows_window(node)) return broadcast(node, *layout);
       if (node.op == &ops::reshape && follows_window(node)) return reshape(node, *layout);
       if (node.op == &ops::gather && takes_along_one(node)) return take(node, *layout);
       if (slides(*node.op) && keeps_numbers(node, *layout)) return window(node, *layout);
@@ -174,38 +175,30 @@ class Layout {
     return {b_.emit(ops::slice, {held(node.operands[0]).stored}, attrs), layout};
   }
 
-  /// Dimensions of an operand that become dimensions of the result, together.
-  struct Group {
-    std::vector<size_t> from, to;
-  };
-
-  /// The finest groups in order; nothing where extents do not tell.
-  static std::optional<std::vector<Group>> groups_of(const Shape& from, const Shape& to) {
-    std::vector<Group> groups;
-    size_t i = 0, j = 0;
-    while (i < from.size() && j < to.size()) {
-      Group group;
-      Dim before = from[i], after = to[j];
-      group.from.push_back(i++);
-      group.to.push_back(j++);
-      while (!(before == after)) {
-        if (!before.is_constant() || !after.is_constant()) return std::nullopt;
-        if (before.constant() < after.constant()) {
-          if (i == from.size()) return std::nullopt;
-          before = before * from[i];
-          group.from.push_back(i++);
-        } else {
-          if (j == to.size()) return std::nullopt;
-          after = after * to[j];
-          group.to.push_back(j++);
-        }
-      }
-      groups.push_back(std::move(group));
+  /// New dimensions are stored behind those they follow.
+  Held broadcast(const Node& node, const Ints& layout) {
+    const BroadcastAttrs& as_written = node.attrs.as<BroadcastAttrs>();
+    const Ints order = inverse(layout);
+    Ints permutation(as_written.shape.size());
+    BroadcastAttrs attrs;
+    const auto store = [&](size_t d) {
+      permutation[d] = static_cast<int64_t>(attrs.shape.size());
+      attrs.shape.push_back(as_written.shape[d]);
+    };
+    const auto store_from = [&](size_t d) {
+      const auto is_new = [&](size_t other) {
+        return std::find(as_written.dims.begin(), as_written.dims.end(), int64_t(other)) ==
+               as_written.dims.end();
+      };
+      for (; d < as_written.shape.size() && is_new(d); ++d) store(d);
+    };
+    store_from(0);
+    for (const int64_t d : permuted(as_written.dims, order)) {
+      attrs.dims.push_back(static_cast<int64_t>(attrs.shape.size()));
+      store(size_t(d));
+      store_from(size_t(d) + 1);
     }
-    if (groups.empty()) return std::nullopt;
-    while (i < from.size()) groups.back().from.push_back(i++);  // of extent 1
-    while (j < to.size()) groups.back().to.push_back(j++);
-    return groups;
+    return {b_.emit(ops::broadcast, {held(node.operands[0]).stored}, attrs), permutation};
   }
 
   /// Dimensions that are joined are stored side by side, where the innermost of them was. Where
@@ -213,13 +206,13 @@ class Layout {
   Held reshape(const Node& node, const Ints& layout) {
     const Shape& from = from_.type(node.operands[0]).tensor().shape;
     const Shape& to = node.type.tensor().shape;
-    const std::optional<std::vector<Group>> groups = groups_of(from, to);
-    const auto mixes = [](const Group& group) {
+    const std::optional<std::vector<DimensionGroup>> groups = groups_of(from, to);
+    const auto mixes = [](const DimensionGroup& group) {
       return group.from.size() > 1 && group.to.size() > 1;
     };
     if (!groups || std::any_of(groups->begin(), groups->end(), mixes)) return plain(node);
-    std::vector<std::pair<int64_t, const Group*>> places;
-    for (const Group& group : *groups) {
+    std::vector<std::pair<int64_t, const DimensionGroup*>> places;
+    for (const DimensionGroup& group : *groups) {
       int64_t last = 0;
       for (size_t d : group.from) last = std::max(last, layout[d]);
       places.emplace_back(last, &group);
