@@ -283,27 +283,6 @@ void Chooser::choose_vector_axis() {
   if (general_ && !vectors) schedule_.vector_axis.clear();
 }
 
-/// The guards on the axis can be decided tile by tile: static, and each with reduction axes that
-/// can be unrolled at the border.
-bool Chooser::borders_decidable(const std::string& axis) const {
-  for (const Expr& part : conditions_) {
-    if (!mentions(part, axis)) continue;
-    if (part->kind != ExprKind::binary || (part->op != loop::Op::ge && part->op != loop::Op::lt)) {
-      return false;
-    }
-    for (const Axis& other : definition_.axes) {
-      if (other.name != axis && mentions(part, other.name)) return false;
-    }
-    for (const Axis& r : definition_.reduce_axes) {
-      if (mentions(part, r.name) && extent(r.name) > 8) return false;
-    }
-    std::map<std::string, int64_t> zeros{{axis, 0}};
-    for (const Axis& r : definition_.reduce_axes) zeros[r.name] = 0;
-    if (!evaluate(part->args[0] - part->args[1], zeros)) return false;
-  }
-  return true;
-}
-
 /// Whether a tile may run along the axis: elements of it share something.
 bool Chooser::may_tile(const Axis& axis) const {
   if (axis.name == schedule_.vector_axis) return false;
@@ -326,8 +305,9 @@ void Chooser::choose_tile_axis() {
   bool constants = std::any_of(accesses_.begin(), accesses_.end(),
                                [](const Access& a) { return a.in_reduction && a.constant; });
   const auto is_short = [&](const Axis& axis) {
-    return !constants && vectorizable_types() && conditional_on(axis.name) && static_extent(axis) &&
-           *static_extent(axis) <= kLongestJam;
+    const int64_t rows = static_extent(axis).value_or(kLongestJam + 1);
+    if (constants || !vectorizable_types() || rows > kLongestJam) return false;
+    return conditional_on(axis.name) || (leaves_units_idle(axis) && may_jam(axis));
   };
   // The innermost; an axis that can be jammed comes last.
   for (const bool may_be_short : {false, true}) {
@@ -338,6 +318,20 @@ void Chooser::choose_tile_axis() {
       return;
     }
   }
+}
+
+/// Whether a tile of all elements of the axis has half the sums that the units wait for, and no
+/// other short axis has more of them: a tile of a longer axis may have.
+bool Chooser::leaves_units_idle(const Axis& axis) const {
+  int64_t sums = extent(axis.name), jam = 1;
+  if (schedule_.vector_axis.empty()) return false;
+  for (const Axis& other : definition_.axes) {
+    const int64_t e = extent(other.name);
+    if (other.name == schedule_.vector_axis) sums *= (e + lanes_ - 1) / lanes_;
+    if (is_tiled(other.name) || other.name == axis.name || e > kLongestJam) continue;
+    if (may_jam(other)) jam = std::max(jam, e);
+  }
+  return 2 * sums * jam <= target_.fma_latency * target_.fma_units;
 }
 
 /// Conditions mention the axis together with one reduction axis only, or not at all.

@@ -356,7 +356,10 @@ void Chooser::choose_sizes() {
   }
   schedule_.by_columns = takes_scalars();
   const bool rotates = lanes_ > 1 && best_vectors == 1 && !target_.loads_apart();
-  if (rotates && best_tile * schedule_.jam + kRotating > registers()) schedule_.reduce_unroll = 1;
+  const bool kept = 2 * read_again(best_tile) * schedule_.jam > registers();
+  if (rotates && (kept || best_tile * schedule_.jam + kRotating > registers())) {
+    schedule_.reduce_unroll = 1;
+  }
   schedule_.chains = free_chains(best_tile * schedule_.jam * best_vectors);
   const int64_t held = best_tile * best_vectors + best_vectors + best_tile;
   schedule_.border_loops = lanes_ > 1 && window_taps_ == 1 && held > registers();
@@ -375,6 +378,19 @@ bool Chooser::needs_rolled_epilogue() const {
     });
   }
   return calls && !decided;
+}
+
+/// Of rows along the tile's axis those that read what others read a step of the innermost reduction
+/// axis before: compilers keep it where both steps are in one body.
+int64_t Chooser::read_again(int64_t tile) const {
+  int64_t most = 0;
+  for (const Access& a : accesses_) {
+    if (!a.in_reduction || schedule_.tile_axis.empty()) continue;
+    const int64_t row = coefficient(a.flat, schedule_.tile_axis).value_or(0);
+    const int64_t step = coefficient(a.flat, reduce_axes().back().name).value_or(0);
+    if (row > 0 && step > 0 && step % row == 0) most = std::max(most, tile - step / row);
+  }
+  return most;
 }
 
 /// A sum that few registers take waits for its own additions: the steps of an iteration take turns

@@ -42,6 +42,30 @@ const Axis* window_taps(const loop::Definition& definition, const loop::Kernel& 
   return nullptr;
 }
 
+/// The guards on the axis can be decided tile by tile: static, and each with reduction axes that
+/// are not too long for it.
+bool Chooser::borders_decidable(const std::string& axis) const {
+  // Where the axis is the shorter one it is the window, and jammed.
+  const int64_t longest = std::max(kUnrolledTaps, std::min(kLongestBorder, extent(axis) - 1));
+  for (const Expr& part : conditions_) {
+    if (!mentions(part, axis)) continue;
+    if (part->kind != loop::ExprKind::binary ||
+        (part->op != loop::Op::ge && part->op != loop::Op::lt)) {
+      return false;
+    }
+    for (const Axis& other : definition_.axes) {
+      if (other.name != axis && mentions(part, other.name)) return false;
+    }
+    for (const Axis& r : definition_.reduce_axes) {
+      if (mentions(part, r.name) && extent(r.name) > longest) return false;
+    }
+    std::map<std::string, int64_t> zeros{{axis, 0}};
+    for (const Axis& r : definition_.reduce_axes) zeros[r.name] = 0;
+    if (!evaluate(part->args[0] - part->args[1], zeros)) return false;
+  }
+  return true;
+}
+
 /// Vectors of a row of the tile that make whole lines, where the tile's operands come from beyond
 /// the second cache: parts of lines come several times, and no prefetcher follows.
 int64_t Chooser::fewest_vectors() const {
@@ -58,8 +82,7 @@ int64_t Chooser::fewest_vectors() const {
 
 /// Only the tile's axis is guarded together with these taps.
 bool Chooser::may_share_window(const Axis& taps) const {
-  constexpr int64_t kLongest = 8;
-  if (extent(taps.name) > kLongest || definition_.reduce_axes.size() < 2) return false;
+  if (extent(taps.name) > kUnrolledTaps || definition_.reduce_axes.size() < 2) return false;
   const auto [known, fresh] = shared_windows_.try_emplace({schedule_.tile_axis, taps.name}, false);
   if (!fresh) return known->second;
   for (const Expr& part : conditions_) {

@@ -12,6 +12,7 @@
 #include "ir/target/target_info.h"
 #include "passes/schedule/choose.h"
 #include "passes/schedule/nest.h"
+#include "passes/schedule/window.h"
 
 namespace backcast {
 
@@ -81,6 +82,7 @@ class Chooser {
   void choose_columns();
   bool may_tile(const loop::Axis& axis) const;
   void choose_tile_axis();
+  bool leaves_units_idle(const loop::Axis& axis) const;
   bool may_jam(const loop::Axis& axis) const;
   void choose_jam();
   bool is_tiled(const std::string& axis) const;
@@ -126,6 +128,7 @@ class Chooser {
   double total_cycles(int64_t size, int64_t vectors) const;
   bool streams_constant() const;
   void choose_sizes();
+  int64_t read_again(int64_t tile) const;
   int64_t free_chains(int64_t registers) const;
   bool needs_rolled_epilogue() const;
   int64_t fewest_vectors() const;

@@ -45,10 +45,12 @@ Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindi
   if (const std::string jam = jam_guarded_with(axis.name); !jam.empty()) {
     return jam_loops(depth, axis, jam, bindings, reduce);
   }
-  bool border =
+  const bool border =
       tile_segment_ && tile_segment_->border && guarded_with(schedule_.tile_axis, axis.name);
   const bool innermost = depth + 1 == reduce_axes_.size();
-  if (border && innermost && schedule_.border_loops && !schedule_.unrolled.count(axis.name)) {
+  const bool loops =
+      (innermost && schedule_.border_loops) || static_extent(axis).value_or(0) > kUnrolledTaps;
+  if (border && loops && !schedule_.unrolled.count(axis.name)) {
     return border_loops(depth, axis, bindings, reduce);
   }
   if (border || schedule_.unrolled.count(axis.name)) {

@@ -7,6 +7,10 @@
 
 namespace backcast {
 
+/// Taps that are unrolled, innermost or at a border. More of them are loops, and no more than
+/// kLongestBorder make border tiles: each has a place of its own in the code.
+constexpr int64_t kUnrolledTaps = 8, kLongestBorder = 64;
+
 /// Taps of the reduction axis `taps` between neighbours on `axis`: element i reads at tap t + step
 /// what element i + 1 reads at tap t. 0 when no two elements read the same, or when operands do not
 /// agree.
