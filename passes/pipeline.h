@@ -97,6 +97,8 @@ const std::vector<LoopPass>& loop_passes();
 
 /// The names of all passes in that order, `lower` among them.
 std::vector<std::string> pass_names();
+/// CompileError that names those there are.
+[[noreturn]] void fail_unknown_pass(std::string_view name, const std::vector<std::string>& known);
 
 /// Runs the pass of that name on what is there, by itself: with the widest range of inputs and
 /// Winograd's form where it pays. Beside pass_names() there are those that take arguments

@@ -5,6 +5,7 @@
 
 #include "ir/graph/error.h"
 #include "passes/graph/differentiate.h"
+#include "passes/graph/fold_repeats.h"
 #include "passes/train/append_loss.h"
 #include "passes/train/copy_nodes.h"
 #include "passes/train/lift_parameters.h"
@@ -198,6 +199,7 @@ class Assembly {
     }
     options.name = "adjoint";
     module_.functions["loss"] = loss.function;
+    module_ = fold_repeats(module_);  // gradients have as many products less
     try {
       module_ = differentiate(module_, "loss", options);
     } catch (const CompileError& error) {
