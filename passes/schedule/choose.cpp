@@ -19,8 +19,8 @@ namespace {
 
 // Elements of an axis that a tile takes as a whole beside its own two sides.
 constexpr int64_t kLongestJam = 4;
-// The same of the first axis where a tile has no rows but those.
-constexpr int64_t kLongestJamAlone = 8;
+// The same where a tile has fewer sums than the units wait for.
+constexpr int64_t kLongestJamOfFew = 8;
 
 }  // namespace
 
@@ -323,14 +323,14 @@ void Chooser::choose_tile_axis() {
 /// Whether a tile of all elements of the axis has half the sums that the units wait for, and no
 /// other short axis has more of them: a tile of a longer axis may have.
 bool Chooser::leaves_units_idle(const Axis& axis) const {
-  int64_t sums = extent(axis.name), jam = 1;
   if (schedule_.vector_axis.empty()) return false;
+  int64_t jam = 1;
   for (const Axis& other : definition_.axes) {
     const int64_t e = extent(other.name);
-    if (other.name == schedule_.vector_axis) sums *= (e + lanes_ - 1) / lanes_;
     if (is_tiled(other.name) || other.name == axis.name || e > kLongestJam) continue;
     if (may_jam(other)) jam = std::max(jam, e);
   }
+  const int64_t sums = extent(axis.name) * vectors_of(schedule_.vector_axis);
   return 2 * sums * jam <= target_.fma_latency * target_.fma_units;
 }
 
@@ -360,13 +360,16 @@ bool Chooser::may_jam(const Axis& axis) const {
 void Chooser::choose_jam() {
   bool constants = std::any_of(accesses_.begin(), accesses_.end(),
                                [](const Access& a) { return a.in_reduction && a.constant; });
-  if (!is_reduction_ || constants || limits_.rows == 1) return;
-  if (!vectorizable_types() || schedule_.vector_axis.empty()) return;
+  if (!is_reduction_ || constants || limits_.rows == 1 || schedule_.vector_axis.empty()) return;
+  if (!vectorizable_types()) return;
+  int64_t sums = vectors_of(schedule_.vector_axis);
+  if (!schedule_.tile_axis.empty()) sums *= extent(schedule_.tile_axis);
   for (size_t i = definition_.axes.size(); i-- > 0;) {
     const Axis& axis = definition_.axes[i];
     int64_t e = extent(axis.name);
-    const bool alone = schedule_.tile_axis.empty() && schedule_.jam_axis.empty();
-    const int64_t most = alone ? kLongestJamAlone : kLongestJam;
+    const int64_t now = sums * schedule_.jam;
+    const bool few = now > 0 && now < target_.fma_latency * target_.fma_units;
+    const int64_t most = few ? kLongestJamOfFew : kLongestJam;
     if (is_tiled(axis.name) || e < 2 || e > most || !may_jam(axis)) continue;
     bool shares = false, affine = true;
     for (const Access& a : accesses_) {

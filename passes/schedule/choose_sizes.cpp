@@ -179,6 +179,11 @@ bool Chooser::may_spare_lanes() const {
   });
 }
 
+/// Whole registers along an axis, or the one that there is: what is left has a nest of its own.
+int64_t Chooser::vectors_of(const std::string& axis) const {
+  return std::max<int64_t>(extent(axis) / lanes_, 1);
+}
+
 std::vector<VectorSegment> Chooser::vector_segments(int64_t vectors) const {
   std::vector<VectorSegment> segments;
   int64_t total = extent(schedule_.vector_axis), at = 0;

@@ -82,6 +82,7 @@ class Chooser {
   void choose_columns();
   bool may_tile(const loop::Axis& axis) const;
   void choose_tile_axis();
+  int64_t vectors_of(const std::string& axis) const;
   bool leaves_units_idle(const loop::Axis& axis) const;
   bool may_jam(const loop::Axis& axis) const;
   void choose_jam();
