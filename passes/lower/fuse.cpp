@@ -112,7 +112,7 @@ class Fusion {
     for (int round = 0; round < 8; ++round) {
       std::set<size_t> wanted;
       for_each_access(unit.definition, [&](const loop::ExprNode& read, bool in_reduction) {
-        std::optional<Source> from = list_.source(read);
+        std::optional<Source> from = inlined_source(unit, read);
         if (from && worth_inlining(list_.at(from->step), unit.definition, in_reduction) &&
             !(unit.macs > 0 && scatters_words(unit.definition, read, *from))) {
           wanted.insert(from->step);
@@ -122,7 +122,7 @@ class Fusion {
       Definition inlined = unit.definition;
       transform(inlined, [&](const Expr& e) -> Expr {
         if (e->kind != ExprKind::access) return e;
-        std::optional<Source> from = list_.source(*e);
+        std::optional<Source> from = inlined_source(unit, *e);
         if (!from || !wanted.count(from->step)) return e;
         return value_at(list_.at(from->step).definition, from->indices);
       });
@@ -134,6 +134,29 @@ class Fusion {
         list_.take_reads(s, step);
       }
     }
+  }
+
+  /// What is repeated along joined dimensions and meets another tensor there, such as the finer one
+  /// of a pyramid, is read where it was repeated from, unless neighbours in a vector would have to
+  /// divide their places. (Alone it stays a kernel, which may run band by band.)
+  std::optional<Source> inlined_source(const Unit& unit, const loop::ExprNode& read) const {
+    std::optional<Source> from = list_.source(read);
+    const Definition& definition = unit.definition;
+    if (from || !unit.is_map() || definition.axes.empty()) return from;
+    from = list_.source(read, true);
+    if (!from || cost(list_.at(from->step).definition).total() > 0) return std::nullopt;
+    const std::string& innermost = definition.axes.back().name;
+    const bool divides =
+        std::any_of(from->indices.begin(), from->indices.end(), [&](const Expr& index) {
+          return index->kind != ExprKind::var && mentions(index, innermost);
+        });
+    const BufferId own = program_.owner(buffer_id(read.name));
+    bool meets = false;
+    for (BufferId id : operands(definition)) {
+      meets = meets || (program_.owner(id) != own &&
+                        elements(program_, id) == points(definition, program_.symbols));
+    }
+    return divides || !meets ? std::nullopt : from;
   }
 
   /// Only converts small integers for its readers, each of which will do so when it reads: what is

@@ -187,17 +187,32 @@ Expr value_at(const Definition& definition, const std::vector<Expr>& indices) {
 }
 
 std::optional<std::vector<Expr>> through_view(const std::vector<Expr>& indices, const Shape& view,
-                                              const Shape& base) {
+                                              const Shape& base, bool joins) {
   std::vector<Expr> result;
   size_t v = 0;
-  for (const Dim& extent : base) {
-    if (extent == Dim(1)) {
+  for (size_t b = 0; b < base.size(); ++b) {
+    if (base[b] == Dim(1)) {
       result.push_back(Expr(0));
       continue;
     }
     while (v < view.size() && view[v] == Dim(1)) ++v;
-    if (v == view.size() || !(view[v] == extent)) return std::nullopt;
-    result.push_back(indices[v++]);
+    if (v == view.size()) return std::nullopt;
+    if (view[v] == base[b]) {
+      result.push_back(indices[v++]);
+      continue;
+    }
+    if (!joins || !view[v].is_constant()) return std::nullopt;
+    Expr rest = indices[v];
+    int64_t extent = view[v++].constant();
+    for (; extent > 1; ++b) {
+      if (b == base.size() || !base[b].is_constant()) return std::nullopt;
+      const int64_t own = base[b].constant();
+      if (own == 0 || extent % own != 0) return std::nullopt;
+      extent /= own;
+      result.push_back(loop::floor_div(rest, Expr(extent)));
+      rest = loop::floor_mod(rest, Expr(extent));
+    }
+    --b;
   }
   while (v < view.size() && view[v] == Dim(1)) ++v;
   return v == view.size() ? std::optional(result) : std::nullopt;

@@ -53,9 +53,11 @@ bool writes_at_its_axes(const loop::Definition& definition);
 loop::Expr value_at(const loop::Definition& definition, const std::vector<loop::Expr>& indices);
 
 /// Indices of an access to a view as indices of its base, when the two shapes differ only by
-/// dimensions of extent 1.
+/// dimensions of extent 1 or, if `joins`, where the view has several of the base as one: by
+/// quotients and remainders.
 std::optional<std::vector<loop::Expr>> through_view(const std::vector<loop::Expr>& indices,
-                                                    const Shape& view, const Shape& base);
+                                                    const Shape& view, const Shape& base,
+                                                    bool joins = false);
 
 /// Whether everything read and written is of one type, so that vectors of one length serve all.
 bool has_one_type(const loop::Program& program, const loop::Definition& definition);

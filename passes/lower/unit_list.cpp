@@ -38,7 +38,7 @@ const loop::Definition* UnitList::original(size_t s) const {
   return loop::only_definition(program_->kernels.at(step.kernel));
 }
 
-std::optional<Source> UnitList::source(const loop::ExprNode& read) const {
+std::optional<Source> UnitList::source(const loop::ExprNode& read, bool joins) const {
   BufferId id = buffer_id(read.name);
   std::vector<Expr> indices = read.args;
   while (true) {
@@ -47,7 +47,7 @@ std::optional<Source> UnitList::source(const loop::ExprNode& read) const {
     const Buffer& buffer = program_->buffer(id);
     if (buffer.view_of < 0 || !(buffer.view_offset == Dim(0))) return std::nullopt;
     std::optional<std::vector<Expr>> mapped =
-        through_view(indices, buffer.shape, program_->buffer(buffer.view_of).shape);
+        through_view(indices, buffer.shape, program_->buffer(buffer.view_of).shape, joins);
     if (!mapped) return std::nullopt;
     indices = *mapped;
     id = buffer.view_of;

@@ -43,8 +43,8 @@ class UnitList {
   const loop::Definition* original(size_t s) const;
 
   /// The unit that makes what an access reads; nothing when there is none or a view in between
-  /// changes more than unit dimensions.
-  std::optional<Source> source(const loop::ExprNode& read) const;
+  /// changes more than unit dimensions or, if `joins`, has several as one.
+  std::optional<Source> source(const loop::ExprNode& read, bool joins = false) const;
   /// Whether nothing but copies into state reads what a step writes there.
   bool becomes_state(loop::BufferId id) const;
   /// The steps that read the storage of a buffer.
