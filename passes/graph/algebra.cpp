@@ -235,6 +235,17 @@ Result move_repeated(Builder& b, const Node& node) {
   return moved ? Result(b.emit(ops::reshape, {*moved}, node.attrs)) : std::nullopt;
 }
 
+/// What is converted to a narrower type is so before it is repeated: less is converted and moved.
+Result cast_of_repeated(Builder& b, const Node& node) {
+  const Node joined = operand(b, node, 0);
+  if (joined.op != &ops::reshape) return std::nullopt;
+  const Node spread = operand(b, joined, 0);
+  const ElementType from = joined.type.tensor().element, to = node.type.tensor().element;
+  if (spread.op != &ops::broadcast || byte_size(to) >= byte_size(from)) return std::nullopt;
+  const ValueId narrow = b.emit(ops::cast, {spread.operands[0]}, node.attrs);
+  return b.emit(ops::reshape, {b.emit(ops::broadcast, {narrow}, spread.attrs)}, joined.attrs);
+}
+
 /// Has every window an element that is no padding?
 bool is_never_empty(const ReduceWindowAttrs& attrs) {
   for (size_t d = 0; d < attrs.window.size(); ++d) {
@@ -437,6 +448,7 @@ const AlgebraicRule kRules[] = {
     {"cast(cast(x)) by way of more values", &ops::cast, cast_of_wider},
     {"cast(clamp(x)) to no more values", &ops::cast, cast_of_clamp},
     {"cast(cast(x)) by way of floats", &ops::cast, cast_of_whole},
+    {"narrower(reshape(wide(x))) = reshape(wide(narrower(x)))", &ops::cast, cast_of_repeated},
     {"reshape(wider(x)) = wider(reshape(x))", &ops::reshape, move_narrow},
     {"reshape(wide(wider(x))) = reshape(wider(wide(x)))", &ops::reshape,
      move_repeated<move_narrow>},
