@@ -15,11 +15,11 @@ from tables import DASH, Table, explain, median
 NAME = "survey"
 TITLE = "training steps of many kinds of networks"
 ROWS = ["lenet", "vgg", "cuda_convnet", "resnet", "mobilenet_v2", "mobilenet_v3", "efficientnet",
-        "convnext", "group_norm_resnet", "unet", "convolutional_autoencoder", "shufflenet",
-        "squeezenet", "densenet", "volumes", "superresolution", "temporal", "activity",
-        "separation", "lstm", "gru", "bidirectional_lstm", "convolutional_recurrent",
-        "vision_transformer", "text", "mixer", "gelu_perceptron", "tanh_perceptron",
-        "dense_autoencoder"]
+        "convnext", "group_norm_resnet", "unet", "convolutional_autoencoder",
+        "resizing_autoencoder", "style_transfer", "shufflenet", "squeezenet", "densenet", "volumes",
+        "superresolution", "temporal", "activity", "separation", "lstm", "gru",
+        "bidirectional_lstm", "convolutional_recurrent", "vision_transformer", "text", "mixer",
+        "gelu_perceptron", "tanh_perceptron", "dense_autoencoder"]
 PEERS = ("PyTorch eager", "PyTorch compiled")
 
 

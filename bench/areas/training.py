@@ -31,7 +31,8 @@ BATCHES = (1, 8)
 VARIANTS = {"winograd": ["--winograd", "auto"]}
 VARIED = {"ic": ["winograd"]}
 REGRESSIONS = {"ad", *(networks.SURVEY + name for name in (
-    "unet", "convolutional_autoencoder", "superresolution", "dense_autoencoder"))}
+    "unet", "convolutional_autoencoder", "resizing_autoencoder", "style_transfer",
+    "superresolution", "dense_autoencoder"))}
 OURS = ("forward", "evaluate", "train_step")
 PEERS = {"PyTorch eager": ("torch", "torch_train_worker.py", ["eager"]),
          "PyTorch compiled": ("torch", "torch_train_worker.py", ["compiled"]),
