@@ -167,6 +167,16 @@ ValueId Emitter::broadcast_to(ValueId x, const Shape& shape) {
   return broadcast_in(x, shape, counting(rank(x), extra));
 }
 
+ValueId Emitter::repeat(ValueId x, int64_t axis, const Dim& times) {
+  check_axis(x, axis);
+  Shape spread = shape(x), joined = spread;
+  spread.insert(spread.begin() + axis + 1, times);
+  joined[static_cast<size_t>(axis)] = joined[static_cast<size_t>(axis)] * times;
+  Ints dims = counting(rank(x) + 1);
+  dims.erase(dims.begin() + axis + 1);
+  return reshape(broadcast_in(x, spread, dims), joined);
+}
+
 ValueId Emitter::unsqueeze(ValueId x, int64_t axis) {
   Shape to = shape(x);
   if (axis != rank(x)) check_axis(x, axis);

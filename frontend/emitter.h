@@ -71,6 +71,8 @@ class Emitter {
   ValueId transpose(ValueId x, Ints permutation);
   ValueId broadcast_to(ValueId x, const Shape& shape);
   ValueId broadcast_in(ValueId x, Shape shape, Ints dims);
+  /// Every element along an axis so many times, side by side.
+  ValueId repeat(ValueId x, int64_t axis, const Dim& times);
   ValueId unsqueeze(ValueId x, int64_t axis);
   ValueId slice_axis(ValueId x, int64_t axis, const Dim& start, const Dim& limit,
                      int64_t stride = 1);

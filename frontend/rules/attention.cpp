@@ -40,13 +40,7 @@ ValueId repeat_heads(NodeContext& n, ValueId x, const Dim& heads) {
   if (s[1] == heads) return x;
   const Dim times = Dim::floor_div(heads, s[1]);
   if (!(times * s[1] == heads)) n.fail("the query's heads are no multiple of the key's");
-  Shape stretched = s;
-  stretched.insert(stretched.begin() + 2, times);
-  Shape merged = s;
-  merged[1] = heads;
-  Ints kept = {0, 1};
-  for (int64_t d = 2; d < static_cast<int64_t>(s.size()); ++d) kept.push_back(d + 1);
-  return n.e.reshape(n.e.broadcast_in(x, stretched, kept), merged);
+  return n.e.repeat(x, 1, times);
 }
 
 /// The mask padded along its last axis to the number of keys: what is beyond it is masked out.

@@ -63,14 +63,7 @@ ValueId emit_run(Emitter& e, ValueId x, int64_t axis, const Run& run) {
   const auto [low, high] = std::minmax({run.first, run.last()});
   x = e.slice_axis(x, axis, Dim(low), Dim(high + 1), std::max<int64_t>(std::abs(run.step), 1));
   if (run.step < 0) x = e.reverse(x, {axis});
-  if (run.repeats == 1) return x;
-  Shape result = e.shape(x);
-  Shape spread = result;
-  spread.insert(spread.begin() + axis + 1, Dim(run.repeats));
-  result[static_cast<size_t>(axis)] = Dim(run.places());
-  Ints dims = counting(e.rank(x) + 1);
-  dims.erase(dims.begin() + axis + 1);
-  return e.reshape(e.broadcast_in(x, spread, dims), result);
+  return run.repeats == 1 ? x : e.repeat(x, axis, Dim(run.repeats));
 }
 
 }  // namespace

@@ -74,14 +74,7 @@ ValueId matmul_scale(NodeContext& n, size_t input, bool rows) {
 }
 
 ValueId repeat_blocks(Emitter& e, ValueId x, int64_t axis, int64_t block, const Dim& extent) {
-  const Shape shape = e.shape(x);
-  Shape blocks = shape, merged = shape;
-  blocks.insert(blocks.begin() + axis + 1, Dim(block));
-  merged[static_cast<size_t>(axis)] = shape[static_cast<size_t>(axis)] * block;
-  Ints kept = counting(static_cast<int64_t>(shape.size()));
-  for (int64_t& d : kept) d += d > axis ? 1 : 0;
-  const ValueId repeated = e.reshape(e.broadcast_in(x, blocks, kept), merged);
-  return e.slice_axis(repeated, axis, 0, extent);
+  return e.slice_axis(e.repeat(x, axis, Dim(block)), axis, 0, extent);
 }
 
 /// The range is widened to hold 0, and 0 is hit exactly.

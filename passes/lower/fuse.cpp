@@ -151,11 +151,10 @@ class Fusion {
           return index->kind != ExprKind::var && mentions(index, innermost);
         });
     const BufferId own = program_.owner(buffer_id(read.name));
-    bool meets = false;
-    for (BufferId id : operands(definition)) {
-      meets = meets || (program_.owner(id) != own &&
-                        elements(program_, id) == points(definition, program_.symbols));
-    }
+    const int64_t places = points(definition, program_.symbols);
+    const bool meets = std::ranges::any_of(operands(definition), [&](BufferId id) {
+      return program_.owner(id) != own && elements(program_, id) == places;
+    });
     return divides || !meets ? std::nullopt : from;
   }
 

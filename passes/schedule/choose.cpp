@@ -331,7 +331,7 @@ bool Chooser::leaves_units_idle(const Axis& axis) const {
     if (may_jam(other)) jam = std::max(jam, e);
   }
   const int64_t sums = extent(axis.name) * vectors_of(schedule_.vector_axis);
-  return 2 * sums * jam <= target_.fma_latency * target_.fma_units;
+  return 2 * sums * jam <= fewest_sums();
 }
 
 /// Conditions mention the axis together with one reduction axis only, or not at all.
@@ -368,7 +368,7 @@ void Chooser::choose_jam() {
     const Axis& axis = definition_.axes[i];
     int64_t e = extent(axis.name);
     const int64_t now = sums * schedule_.jam;
-    const bool few = now > 0 && now < target_.fma_latency * target_.fma_units;
+    const bool few = now > 0 && now < fewest_sums();
     const int64_t most = few ? kLongestJamOfFew : kLongestJam;
     if (is_tiled(axis.name) || e < 2 || e > most || !may_jam(axis)) continue;
     bool shares = false, affine = true;

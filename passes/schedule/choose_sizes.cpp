@@ -279,7 +279,7 @@ double Chooser::waiting_cycles(int64_t tile, int64_t vectors) const {
   if ((in_window && window_step_ == 1) || schedule_.rolled_epilogue) return 0;
   const int64_t sums = std::max<int64_t>(static_cast<int64_t>(definition_.accumulators.size()), 1);
   const int64_t registers = tile * vectors * schedule_.jam * sums;
-  const int64_t beyond = registers - int64_t{target_.fma_latency} * target_.fma_units;
+  const int64_t beyond = registers - fewest_sums();
   if (beyond <= 0) return kLate + kHeld * static_cast<double>(vectors);
   const double most = in_window ? kMostOfWindow : kMost;
   return std::min(kEach * static_cast<double>(beyond), most) / reduce_points();

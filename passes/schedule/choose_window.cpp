@@ -130,7 +130,7 @@ void Chooser::choose_window() {
     if (!may_share_window(taps)) continue;
     const NestSchedule plain = schedule_;
     const double before = direct_cycles();
-    const int64_t most = sums(), asked = target_.fma_latency * target_.fma_units;
+    const int64_t most = sums(), asked = fewest_sums();
     window_taps_ = extent(taps.name);
     window_step_ = window_step(definition_, kernel_, schedule_.tile_axis, taps);
     schedule_.reduce_order.clear();

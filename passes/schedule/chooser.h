@@ -83,6 +83,8 @@ class Chooser {
   bool may_tile(const loop::Axis& axis) const;
   void choose_tile_axis();
   int64_t vectors_of(const std::string& axis) const;
+  /// Fewer sums leave the units idle.
+  int64_t fewest_sums() const { return int64_t{target_.fma_latency} * target_.fma_units; }
   bool leaves_units_idle(const loop::Axis& axis) const;
   bool may_jam(const loop::Axis& axis) const;
   void choose_jam();
