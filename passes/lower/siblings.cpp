@@ -55,12 +55,11 @@ std::optional<Definition> over_axes_of(const Definition& a, const Definition& b)
   Definition result = b;
   result.axes = a.axes;
   result.reduce_axes = a.reduce_axes;
+  std::set<std::string> taken;
+  for (const Accumulator& acc : a.accumulators) taken.insert(acc.name);
   for (Accumulator& acc : result.accumulators) {
     std::string name = acc.name;
-    const auto taken = [&](const Accumulator& other) { return other.name == name; };
-    for (int i = 2; std::any_of(a.accumulators.begin(), a.accumulators.end(), taken); ++i) {
-      name = acc.name + std::to_string(i);
-    }
+    for (int i = 2; !taken.insert(name).second; ++i) name = acc.name + std::to_string(i);
     names[acc.name] = loop::var(name, acc.type);
     acc.name = name;
   }
