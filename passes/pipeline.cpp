@@ -23,6 +23,7 @@
 #include "passes/lower/lower.h"
 #include "passes/lower/place_copies.h"
 #include "passes/lower/place_parts.h"
+#include "passes/lower/recompute_maps.h"
 #include "passes/lower/row_bands.h"
 #include "passes/plan/fit_bands.h"
 #include "passes/plan/fit_memory.h"
@@ -174,6 +175,8 @@ const std::vector<GraphPass>& graph_passes() {
 
 const std::vector<LoopPass>& loop_passes() {
   static const std::vector<LoopPass> passes{
+      // What the backward pass makes again of what is kept anyway, in the kernels that read it.
+      {"recompute_maps", recompute_maps},
       // Definitions swallow their producers and epilogues: what is left are the kernels.
       {"fuse", fuse},
       // Loops and branches compute their results in place.
