@@ -315,13 +315,7 @@ bool Chooser::streams_constant() const {
 }
 
 void Chooser::choose_sizes() {
-  if (!is_reduction_) {
-    if (!schedule_.vector_axis.empty()) {
-      int64_t work = std::max<int64_t>(cost(definition_).total(), 1);
-      schedule_.vector_segments = vector_segments(std::clamp<int64_t>(8 / work, 1, 4));
-    }
-    return;
-  }
+  if (!is_reduction_) return choose_map();
   schedule_.rolled_epilogue = needs_rolled_epilogue();
   double best = 2e30;
   int64_t best_tile = 1, best_vectors = 1;

@@ -1,6 +1,6 @@
 // The choice of a schedule. Internal to choose_schedule: choose.cpp finds facts and axes,
-// choose_packing.cpp what is rearranged, choose_sizes.cpp weighs tiles, choose_lanes.cpp the ways
-// that need no constant operand.
+// choose_packing.cpp what is rearranged, choose_sizes.cpp weighs tiles, choose_map.cpp finds rows
+// of elementwise kernels, choose_lanes.cpp the ways that need no constant operand.
 #pragma once
 
 #include <functional>
@@ -131,6 +131,10 @@ class Chooser {
   double total_cycles(int64_t size, int64_t vectors) const;
   bool streams_constant() const;
   void choose_sizes();
+  void choose_map();
+  const loop::Axis* row_axis() const;
+  bool updates_by_rows(const std::string& rows) const;
+  int64_t shared_rows() const;
   int64_t read_again(int64_t tile) const;
   int64_t free_chains(int64_t registers) const;
   bool needs_rolled_epilogue() const;

@@ -1,0 +1,211 @@
+// What a register tile stores: the results of its sums, or of an elementwise kernel.
+#include <algorithm>
+#include <numeric>
+
+#include "ir/loop/visit.h"
+#include "passes/schedule/affine.h"
+#include "passes/schedule/expansion.h"
+
+namespace backcast {
+
+using loop::Accumulator;
+using loop::Expr;
+using loop::Stmt;
+
+/// What is stored of register n of a row: all of it or, beside spare lanes, parts that are powers
+/// of two.
+std::vector<Expansion::Part> Expansion::stored_parts(int64_t n) const {
+  if (segment_ == nullptr || segment_->spare == 0 || n + 1 < vectors()) return {{0, lanes()}};
+  std::vector<Part> parts;
+  const int32_t used = lanes() - segment_->spare;
+  for (int32_t width = lanes(), at = 0; width > 0; width /= 2) {
+    if (at + width > used) continue;
+    parts.push_back({at, width});
+    at += width;
+  }
+  return parts;
+}
+
+/// The vectorizer of a part of register n, whose sum is `whole`.
+Vectorizer Expansion::part_vectorizer(int64_t n, const Part& part,
+                                      const std::function<Expr(const std::string&)>& whole) const {
+  Vectorizer v = vectorizer(n);
+  v.accumulator = whole;
+  if (part.lanes == lanes()) return v;
+  v.base = v.base + Expr(part.first);
+  v.lanes = part.lanes;
+  v.accumulator = [whole, part](const std::string& name) -> Expr {
+    const Expr value = whole(name);
+    if (!value) return value;
+    std::vector<int32_t> taken(static_cast<size_t>(part.lanes));
+    std::iota(taken.begin(), taken.end(), part.first);
+    return loop::shuffle({value}, taken);
+  };
+  return v;
+}
+
+void Expansion::write_outputs(const Bindings& bindings, std::vector<Stmt>& body) {
+  if (schedule_.rolled_epilogue && rows() > 1) return write_rows_in_loop(bindings, body);
+  if (definition_.accumulators.empty() && rows() > 1) return write_rows_together(bindings, body);
+  bool whole_rows = schedule_.row_epilogue && vectors() > 1;
+  for (int64_t m = 0; m < rows(); ++m) {
+    for (int64_t n = 0; n < (whole_rows ? 1 : vectors()); ++n) {
+      if (!lanes_reduce()) {
+        for (const Part& part : stored_parts(n)) {
+          const auto sum = [&, m, n](const std::string& name) { return accumulator(name, {m, n}); };
+          write_row(part_vectorizer(n, part, sum), at(bindings, m), body);
+        }
+        continue;
+      }
+      Vectorizer v = vectorizer(n);
+      if (whole_rows) v.lanes = static_cast<int32_t>(vectors());
+      v.accumulator = [&, m, n](const std::string& name) -> Expr {
+        for (size_t i = 0; i < registers_.size(); ++i) {
+          if (definition_.accumulators[i].name != name) continue;
+          return totals_[i][static_cast<size_t>(whole_rows ? m : m * vectors() + n)];
+        }
+        return Expr();
+      };
+      write_row(v, at(bindings, m), body);
+    }
+  }
+}
+
+void Expansion::write_rows_in_loop(const Bindings& bindings, std::vector<Stmt>& body) {
+  std::vector<std::string> sums;
+  for (size_t i = 0; i < registers_.size(); ++i) {
+    const Accumulator& acc = definition_.accumulators[i];
+    const loop::Type type = acc.type.with_lanes(lanes());
+    sums.push_back(fresh("sums"));
+    body.push_back(loop::alloc(sums[i], type, Expr(rows() * vectors()), loop::Memory::stack));
+    for (int64_t cell = 0; cell < rows() * vectors(); ++cell) {
+      const Expr sum = loop::load(type, registers_[i], Expr(cell * schedule_.chains));
+      body.push_back(loop::store(sums[i], Expr(cell), sum));
+    }
+  }
+  for (int64_t n = 0; n < vectors(); ++n) {
+    const std::string variable = fresh("row");
+    const Expr m = loop::var(variable);
+    const auto sum = [&, n](const std::string& name) -> Expr {
+      for (size_t i = 0; i < sums.size(); ++i) {
+        const Accumulator& acc = definition_.accumulators[i];
+        if (acc.name != name) continue;
+        return loop::load(acc.type.with_lanes(lanes()), sums[i], m * Expr(vectors()) + Expr(n));
+      }
+      return Expr();
+    };
+    Bindings place = bindings;
+    place[schedule_.tile_axis] = tile_base_ + m;
+    std::vector<Stmt> row;
+    for (const Part& part : stored_parts(n)) write_row(part_vectorizer(n, part, sum), place, row);
+    body.push_back(loop::for_loop(variable, Expr(0), Expr(rows()), loop::block(row)));
+  }
+}
+
+/// Rows of an elementwise kernel: what they share is read once, and no row waits for another's
+/// stores, which may lie where it reads, as far as compilers know.
+void Expansion::write_rows_together(const Bindings& bindings, std::vector<Stmt>& body) {
+  const auto no_sum = [](const std::string&) { return Expr(); };
+  for (int64_t n = 0; n < vectors(); ++n) {
+    for (const Part& part : stored_parts(n)) {
+      const Vectorizer v = part_vectorizer(n, part, no_sum);
+      LetCache lets = let_cache(body);
+      std::vector<Stmt> stores;
+      for (int64_t m = 0; m < rows(); ++m) {
+        const Bindings place = at(bindings, m);
+        for (size_t i = 0; i < definition_.outputs.size(); ++i) {
+          const loop::DefinitionOutput& output = definition_.outputs[i];
+          const loop::BufferParam& param = *kernel_.find(output.buffer);
+          const Expr flat = loop::substitute(loop::flat_index(param.shape, output.indices), place);
+          const Expr value = v.widen(v.run(epilogues_[i], place), {param.element, 1});
+          const Expr named = lets.bind("result", lets.hoist_loads(value));
+          stores.push_back(loop::store(output.buffer, v.store_index(flat), named));
+        }
+      }
+      body.insert(body.end(), stores.begin(), stores.end());
+    }
+  }
+}
+
+void Expansion::write_row(const Vectorizer& v, const Bindings& place, std::vector<Stmt>& body) {
+  // All values before all stores: a result may lie where another's value reads.
+  const bool several = definition_.outputs.size() > 1;
+  std::vector<Stmt> stores;
+  for (size_t i = 0; i < definition_.outputs.size(); ++i) {
+    const loop::DefinitionOutput& output = definition_.outputs[i];
+    const loop::BufferParam& param = *kernel_.find(output.buffer);
+    Expr flat = loop::substitute(loop::flat_index(param.shape, output.indices), place);
+    Expr value = v.widen(v.run(epilogues_[i], place), {param.element, 1});
+    if (several) {
+      const std::string name = fresh("result");
+      body.push_back(loop::let(name, value));
+      value = loop::var(name, value.type());
+    }
+    stores.push_back(loop::store(output.buffer, v.store_index(flat), value));
+  }
+  body.insert(body.end(), stores.begin(), stores.end());
+}
+
+Naming Expansion::naming(const std::string& base, std::vector<Stmt>& body) {
+  return [this, base, &body](const Expr& value) {
+    const std::string variable = fresh(base);
+    body.push_back(loop::let(variable, value));
+    return loop::var(variable, value.type());
+  };
+}
+
+/// Blocks of lanes × lanes elements: what lies contiguous along the tile axis is read so and turned
+/// in registers.
+void Expansion::write_transposed(const Bindings& bindings, std::vector<Stmt>& body) {
+  const Naming name = naming("turned", body);
+  for (int64_t first = 0; first < tile_size(); first += lanes()) {
+    std::vector<std::pair<Expr, std::vector<Expr>>> blocks;
+    for (int64_t m = 0; m < lanes(); ++m) {
+      Vectorizer v = vectorizer(0);
+      v.turned_load = [&](const std::string& buffer, loop::Type type, const Expr& flat) -> Expr {
+        std::optional<int64_t> c = coefficient(flat, schedule_.transposed_axis);
+        std::optional<int64_t> along = coefficient(flat, schedule_.vector_axis);
+        if (lanes() == 1 || !c || *c != 1 || !along || *along == 0) return Expr();
+        Expr whole = loop::load(type, buffer, flat);
+        for (const auto& [known, block] : blocks) {
+          if (loop::equal(known, whole)) return block[static_cast<size_t>(m)];
+        }
+        std::vector<Expr> rows;
+        for (int64_t i = 0; i < lanes(); ++i) {
+          Bindings row = at(bindings, first);
+          row[schedule_.vector_axis] = vector_base_ + Expr(i);
+          rows.push_back(
+              name(loop::load(type.with_lanes(lanes()), buffer, loop::substitute(flat, row))));
+        }
+        blocks.emplace_back(whole, transpose_lanes(rows, name));
+        return blocks.back().second[static_cast<size_t>(m)];
+      };
+      write_row(v, at(bindings, first + m), body);
+    }
+  }
+}
+
+/// One register for each element of the jammed axis, lane by lane in turn.
+void Expansion::write_interleaved(const Bindings& bindings, std::vector<Stmt>& body) {
+  const Naming name = naming("lanes", body);
+  const loop::DefinitionOutput& output = definition_.outputs.at(0);
+  const loop::BufferParam& param = *kernel_.find(output.buffer);
+  const Expr whole = before_narrowing(epilogues_[0]);  // few bits are dear to shuffle
+  for (int64_t n = 0; n < vectors(); ++n) {
+    const Vectorizer v = vectorizer(n);
+    std::vector<Expr> values;
+    for (int64_t m = 0; m < rows(); ++m) {
+      values.push_back(name(v.widen(v.run(whole, at(bindings, m)), whole.type())));
+    }
+    Bindings first = at(bindings, 0);
+    first[schedule_.vector_axis] = v.base;
+    Expr place = loop::substitute(loop::flat_index(param.shape, output.indices), first);
+    for (const Expr& value : interleave_lanes(values, name)) {
+      const loop::Type stored{param.element, value.type().lanes};
+      body.push_back(loop::store(output.buffer, place, loop::cast(stored, value)));
+      place = place + Expr(lanes());
+    }
+  }
+}
+
+}  // namespace backcast
