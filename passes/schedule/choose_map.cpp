@@ -19,6 +19,9 @@ namespace {
 // Operations that a body needs before it is no longer.
 constexpr int64_t kBodyWork = 8;
 constexpr int64_t kMostRows = 4;
+// Elements whose math functions a core in order computes side by side: one alone is a chain in
+// which every operation waits for the one before.
+constexpr int64_t kChains = 2;
 // Registers that each row needs beside what it reads.
 constexpr int64_t kTemporaries = 2;
 
@@ -36,7 +39,8 @@ bool calls_math(const loop::Definition& definition) {
 void Chooser::choose_map() {
   if (schedule_.vector_axis.empty()) return;
   const int64_t work = std::max<int64_t>(cost(definition_).total(), 1);
-  const int64_t vectors = std::clamp<int64_t>(kBodyWork / work, 1, 4);
+  const bool waits = target_.vector_bits == 0 && calls_math(definition_);
+  const int64_t vectors = waits ? kChains : std::clamp<int64_t>(kBodyWork / work, 1, 4);
   const int64_t rows = shared_rows();
   if (rows == 1) {
     schedule_.vector_segments = vector_segments(vectors);

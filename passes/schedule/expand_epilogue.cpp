@@ -46,7 +46,7 @@ Vectorizer Expansion::part_vectorizer(int64_t n, const Part& part,
 
 void Expansion::write_outputs(const Bindings& bindings, std::vector<Stmt>& body) {
   if (schedule_.rolled_epilogue && rows() > 1) return write_rows_in_loop(bindings, body);
-  if (definition_.accumulators.empty() && rows() > 1) return write_rows_together(bindings, body);
+  if (definition_.accumulators.empty() && rows() > 1) return write_together(bindings, body);
   bool whole_rows = schedule_.row_epilogue && vectors() > 1;
   for (int64_t m = 0; m < rows(); ++m) {
     for (int64_t n = 0; n < (whole_rows ? 1 : vectors()); ++n) {
@@ -102,15 +102,15 @@ void Expansion::write_rows_in_loop(const Bindings& bindings, std::vector<Stmt>& 
   }
 }
 
-/// Rows of an elementwise kernel: what they share is read once, and no row waits for another's
-/// stores, which may lie where it reads, as far as compilers know.
-void Expansion::write_rows_together(const Bindings& bindings, std::vector<Stmt>& body) {
+/// The elements of an elementwise kernel's tile: what they share is read once, and none waits for
+/// another's store, which may lie where it reads, as far as compilers know.
+void Expansion::write_together(const Bindings& bindings, std::vector<Stmt>& body) {
   const auto no_sum = [](const std::string&) { return Expr(); };
+  LetCache lets = let_cache(body);
+  std::vector<Stmt> stores;
   for (int64_t n = 0; n < vectors(); ++n) {
     for (const Part& part : stored_parts(n)) {
       const Vectorizer v = part_vectorizer(n, part, no_sum);
-      LetCache lets = let_cache(body);
-      std::vector<Stmt> stores;
       for (int64_t m = 0; m < rows(); ++m) {
         const Bindings place = at(bindings, m);
         for (size_t i = 0; i < definition_.outputs.size(); ++i) {
@@ -122,9 +122,9 @@ void Expansion::write_rows_together(const Bindings& bindings, std::vector<Stmt>&
           stores.push_back(loop::store(output.buffer, v.store_index(flat), named));
         }
       }
-      body.insert(body.end(), stores.begin(), stores.end());
     }
   }
+  body.insert(body.end(), stores.begin(), stores.end());
 }
 
 void Expansion::write_row(const Vectorizer& v, const Bindings& place, std::vector<Stmt>& body) {

@@ -156,7 +156,7 @@ class Expansion {
                              const std::function<loop::Expr(const std::string&)>& whole) const;
   void write_outputs(const Bindings& bindings, std::vector<loop::Stmt>& body);
   void write_rows_in_loop(const Bindings& bindings, std::vector<loop::Stmt>& body);
-  void write_rows_together(const Bindings& bindings, std::vector<loop::Stmt>& body);
+  void write_together(const Bindings& bindings, std::vector<loop::Stmt>& body);
   void write_row(const Vectorizer& v, const Bindings& place, std::vector<loop::Stmt>& body);
   void write_transposed(const Bindings& bindings, std::vector<loop::Stmt>& body);
   void write_interleaved(const Bindings& bindings, std::vector<loop::Stmt>& body);

@@ -116,12 +116,13 @@ class Legalizer {
   const TargetInfo& target_;
 };
 
-/// The math library as the target can compute it: fused multiply-adds only in types with hardware.
+/// The math library as the target computes it best: fused multiply-adds only in types with hardware
+/// and where one takes less time than a multiplication and an addition.
 std::map<std::string, loop::MathFunction> legal_library(const TargetInfo& target) {
   std::map<std::string, loop::MathFunction> library;
   for (const auto& [name, plain] : loop::math_library(false)) {
     bool wide = name.find("f64") != std::string::npos;
-    bool fused = target.has_fma && (wide ? target.has_f64 : target.has_f32);
+    bool fused = target.has_fma && target.prefers_fma && (wide ? target.has_f64 : target.has_f32);
     const loop::MathFunction& chosen = fused ? loop::math_library(true).at(name) : plain;
     library[name] = Legalizer(target).run(chosen);
   }
