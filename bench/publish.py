@@ -5,6 +5,7 @@ import sys
 import common
 import store
 
+HEAD = "## Results: "
 BEGIN, END = "<!-- results: written by bench/run --publish -->", "<!-- end of results -->"
 
 
@@ -18,22 +19,28 @@ def conditions(area, content):
 def section(area, content):
     """The Markdown of an area's results."""
     if content is None:
-        return f"## Results: {area.TITLE}\n\nNot measured.\n"
-    parts = [f"## Results: {area.TITLE}", conditions(area, content)]
+        return f"{HEAD}{area.TITLE}\n\nNot measured.\n"
+    parts = [f"{HEAD}{area.TITLE}", conditions(area, content)]
     parts += [table.markdown() for table in area.tables(content)]
     parts += [f"- {row} was not measured: {reason}" for row, reason in content["notes"].items()]
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
-def write_results(areas):
-    """Replaces what lies between the two marks by the sections of all areas that have results."""
+def write_results(areas, measured):
+    """Replaces the sections of the areas named by `measured` between the two marks, in the order of
+    `areas`; other areas keep what they have."""
     path = common.BENCH / "results.md"
     text = path.read_text()
     if BEGIN not in text or END not in text:
         sys.exit(f"{path}: the marks of the results are missing")
     before, _, rest = text.partition(BEGIN)
-    sections = [section(area, store.read(area.NAME)) for area in areas.values()
-                if store.read(area.NAME) is not None]
-    path.write_text(f"{before}{BEGIN}\n\n" + "\n".join(sections) + f"\n{END}" +
-                    rest.partition(END)[2])
-    print(f"{path}: results replaced", file=sys.stderr)
+    between, _, after = rest.partition(END)
+    kept = {part.partition("\n")[0]: HEAD + part for part in between.split(HEAD)[1:]}
+    sections = []
+    for area in areas.values():
+        content = store.read(area.NAME) if area.NAME in measured else None
+        part = section(area, content) if content else kept.get(area.TITLE)
+        if part:
+            sections.append(part.rstrip() + "\n")
+    path.write_text(f"{before}{BEGIN}\n\n" + "\n".join(sections) + f"\n{END}{after}")
+    print(f"{path}: results of {', '.join(measured)} replaced", file=sys.stderr)

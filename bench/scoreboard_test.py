@@ -103,18 +103,25 @@ class Results(unittest.TestCase):
         self.program.write_bytes(b"two")
         self.assertEqual(store.Store("area", self.program, True).content["rows"], {})
 
-    def test_publishing_replaces_what_lies_between_the_marks(self):
-        area = types.SimpleNamespace(
-            NAME="area", TITLE="nothing",
-            tables=lambda content: [tables.Table("T", ["a", "b"], [["1", "2"]])])
-        store.Store("area", self.program, False).save()
+    def test_publishing_replaces_the_sections_of_what_was_measured(self):
+        def area(name):
+            store.Store(name, self.program, False).save()
+            return types.SimpleNamespace(
+                NAME=name, TITLE=f"of {name}",
+                tables=lambda content: [tables.Table("T", ["a", "b"], [["1", "2"]])])
+        areas = {name: area(name) for name in ("first", "second", "third")}
         page = self.folder / "results.md"
-        page.write_text(f"head\n{publish.BEGIN}\nold\n{publish.END}\ntail\n")
-        publish.write_results({"area": area})
+        page.write_text(f"head\n{publish.BEGIN}\n\n## Results: of first\n\nkept\n\n"
+                        f"## Results: of second\n\nold\n\n{publish.END}\ntail\n")
+        publish.write_results(areas, ["second"])
         text = page.read_text()
-        self.assertTrue(text.startswith("head\n") and text.endswith("\ntail\n"))
+        self.assertTrue(text.startswith("head\n") and text.endswith(f"\n{publish.END}\ntail\n"))
+        self.assertIn("## Results: of first\n\nkept\n\n## Results: of second\n", text)
         self.assertNotIn("old", text)
+        self.assertNotIn("of third", text)
         self.assertIn("| a | b |\n|---|---|\n| 1 | 2 |", text)
+        publish.write_results(areas, ["second"])
+        self.assertEqual(page.read_text(), text)
 
     def test_a_verdict_is_about_the_number_that_is_shown(self):
         (self.folder / "goals.csv").write_text(
