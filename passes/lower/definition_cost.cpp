@@ -45,7 +45,7 @@ void add_cost(const Expr& e, DefinitionCost& total) {
       ++total.arithmetic;
       break;
     case ExprKind::call:
-      total.arithmetic += 8;
+      total.arithmetic += kMathFunctionCost;
       break;
     default:
       break;

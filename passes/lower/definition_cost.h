@@ -8,8 +8,11 @@
 
 namespace backcast {
 
+/// What a math function counts as.
+inline constexpr int64_t kMathFunctionCost = 8;
+
 /// Operations per point. Index arithmetic, conversions of storage types and the choice between
-/// parts (if_then_else) are free; a math function counts as 8.
+/// parts (if_then_else) are free.
 struct DefinitionCost {
   int64_t arithmetic = 0;
   int64_t indirect = 0;  // accesses whose indices are themselves loaded

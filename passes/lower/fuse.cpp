@@ -34,8 +34,6 @@ constexpr int64_t kMaxJointCost = 96;
 constexpr size_t kMaxParams = 24;
 // Larger kernels with several results need more streams than a core follows.
 constexpr size_t kMaxResults = 6;
-// Tensors of so many elements take no time worth saving.
-constexpr int64_t kSmall = 512;
 
 class Fusion {
  public:
@@ -247,13 +245,11 @@ class Fusion {
   bool is_shift(const Definition& definition) const {
     if (cost(definition).total() > 1) return false;
     const int64_t all = points(definition, program_.symbols);
-    constexpr int64_t kManyShare = 8;
     int64_t large = 0;
     for (BufferId id : operands(definition)) {
-      const int64_t size = elements(program_, id);
-      if (size * kManyShare > all) large += size == all ? 1 : 2;
+      if (!is_shared(program_, id, all)) large += elements(program_, id) == all ? 1 : 2;
     }
-    return all > kSmall && large == 1;
+    return all > kSmallTensor && large == 1;
   }
 
   /// Whether every reader of a result will take in its definition.

@@ -149,6 +149,11 @@ int64_t elements(const Program& program, BufferId id) {
   return TensorType{ElementType::f32, shape}.element_count().range(program.symbols).max;
 }
 
+bool is_shared(const Program& program, BufferId id, int64_t points) {
+  constexpr int64_t kMany = 8;
+  return elements(program, id) * kMany <= points;
+}
+
 std::set<BufferId> operands(const Definition& definition) {
   std::set<BufferId> result;
   for_each_access(definition,

@@ -39,6 +39,10 @@ loop::Step step_of(const loop::Program& program, const Unit& unit, loop::Step st
 
 /// Elements of a buffer at the symbols' maxima.
 int64_t elements(const loop::Program& program, loop::BufferId id);
+/// Tensors of so many elements take no time or room worth saving.
+inline constexpr int64_t kSmallTensor = 512;
+/// Whether many of so many points share each element of a buffer.
+bool is_shared(const loop::Program& program, loop::BufferId id, int64_t points);
 /// The buffers that a definition of a unit reads.
 std::set<loop::BufferId> operands(const loop::Definition& definition);
 

@@ -25,18 +25,12 @@ using loop::Step;
 // Operations per element, in all who read a value, that are worth less than keeping it: a math
 // function is not.
 constexpr int64_t kMostOperations = 16;
-constexpr int64_t kMathFunction = 8;
 constexpr size_t kMostParams = 12;
-// Operands that so many elements share stay: they take no room.
-constexpr int64_t kManyShare = 8;
-// Tensors of so many elements are not worth it.
-constexpr int64_t kSmall = 512;
 
 class Recomputing {
  public:
-  Recomputing(const Program& program, const std::vector<Step>& steps,
-              const std::set<BufferId>& alone)
-      : program_(program), steps_(steps), list_(program, steps, alone) {
+  Recomputing(const Program& program, const std::vector<Step>& steps)
+      : program_(program), steps_(steps), list_(program, steps, {}) {
     for (size_t s = 0; s < steps.size(); ++s) {
       for (BufferId id : loop::written_buffers(program, steps[s])) writers_[id].insert(s);
       if (list_.admit(s)) list_.publish(s);
@@ -66,12 +60,11 @@ class Recomputing {
   void find_late() {
     late_.assign(steps_.size(), 0);
     std::vector<size_t> ready(steps_.size());  // the last step of the forward pass it depends on
-    std::set<size_t> adjoint;
+    const auto is_adjoint = [&](size_t s) { return steps_[s].loc.origin == Origin::adjoint_of; };
     size_t end = 0;
     for (size_t s = 0; s < steps_.size(); ++s) {
       ready[s] = s;
-      if (steps_[s].loc.origin != Origin::adjoint_of) continue;
-      adjoint.insert(s);
+      if (!is_adjoint(s)) continue;
       ready[s] = 0;
       for (BufferId id : loop::read_buffers(program_, steps_[s])) {
         const auto found = writers_.find(id);
@@ -82,7 +75,7 @@ class Recomputing {
       }
       end = std::max(end, ready[s]);
     }
-    for (size_t s : adjoint) late_[s] = ready[s] == end ? 1 : 0;
+    for (size_t s = 0; s < steps_.size(); ++s) late_[s] = is_adjoint(s) && ready[s] == end;
   }
 
   std::vector<size_t> late_readers(BufferId id) const {
@@ -93,24 +86,20 @@ class Recomputing {
     return result;
   }
 
-  bool is_large(BufferId id, int64_t all) const {
-    return elements(program_, id) * kManyShare > all;
-  }
-
   /// Made of what takes no room, such as a bias of many positions: whoever reads it will do the
   /// same.
   bool only_spreads(size_t p) const {
     const Definition& definition = list_.at(p).definition;
     const int64_t all = points(definition, program_.symbols);
     const std::set<BufferId> from = operands(definition);
-    return std::none_of(from.begin(), from.end(), [&](BufferId id) { return is_large(id, all); });
+    return std::ranges::all_of(from, [&](BufferId id) { return is_shared(program_, id, all); });
   }
 
   /// Has all late readers of a step's value read what it is made of, if that is worth it.
   bool recompute(size_t p) {
     const BufferId value = list_.at(p).outputs()[0];
     const int64_t all = points(list_.at(p).definition, program_.symbols);
-    if (all <= kSmall || !is_candidate(p)) return false;
+    if (all <= kSmallTensor || !is_candidate(p)) return false;
     const std::vector<size_t> readers = late_readers(value);
     const std::optional<Unit> made = made_of_kept(p, readers.back());
     if (!made) return false;
@@ -158,7 +147,7 @@ class Recomputing {
     loop::visit(unit.definition.outputs[0].value,
                 [&](const Expr& e) { chooses = chooses || e->kind == ExprKind::if_then_else; });
     const DefinitionCost price = cost(unit.definition);
-    return !chooses && price.indirect == 0 && price.arithmetic < kMathFunction;
+    return !chooses && price.indirect == 0 && price.arithmetic < kMathFunctionCost;
   }
 
   /// The step's unit with everything large taken in that is not kept until step `until`; nothing
@@ -173,7 +162,7 @@ class Recomputing {
       transform(unit.definition, [&](const Expr& e) -> Expr {
         if (e->kind != ExprKind::access) return e;
         const BufferId id = buffer_id(e->name);
-        if (stays(id, until) && (!is_large(id, all) || is_kept(id))) return e;
+        if (stays(id, until) && (is_shared(program_, id, all) || is_kept(id))) return e;
         const std::optional<Source> from = list_.source(*e);
         fits = fits && from && !late_[from->step] && is_candidate(from->step) &&
                points(list_.at(from->step).definition, program_.symbols) <= all;
@@ -216,9 +205,7 @@ class Recomputing {
 Program recompute_maps(const Program& program) {
   Program result = program;
   for (loop::EntryPoint& entry : result.entries) {
-    std::set<BufferId> alone;
-    for (BufferId id : entry.optional_outputs) alone.insert(program.owner(id));
-    entry.steps = Recomputing(program, entry.steps, alone).run(result);
+    entry.steps = Recomputing(program, entry.steps).run(result);
   }
   return result;
 }

@@ -25,21 +25,12 @@ constexpr int64_t kChains = 2;
 // Registers that each row needs beside what it reads.
 constexpr int64_t kTemporaries = 2;
 
-bool calls_math(const loop::Definition& definition) {
-  bool calls = false;
-  for (const loop::DefinitionOutput& output : definition.outputs) {
-    loop::visit(output.value,
-                [&](const Expr& e) { calls = calls || e->kind == loop::ExprKind::call; });
-  }
-  return calls;
-}
-
 }  // namespace
 
 void Chooser::choose_map() {
   if (schedule_.vector_axis.empty()) return;
   const int64_t work = std::max<int64_t>(cost(definition_).total(), 1);
-  const bool waits = target_.vector_bits == 0 && calls_math(definition_);
+  const bool waits = target_.vector_bits == 0 && math_calls() > 0;
   const int64_t vectors = waits ? kChains : std::clamp<int64_t>(kBodyWork / work, 1, 4);
   const int64_t rows = shared_rows();
   if (rows == 1) {
@@ -82,9 +73,9 @@ bool Chooser::updates_by_rows(const std::string& rows) const {
 /// stay in registers all along.
 int64_t Chooser::shared_rows() const {
   const Axis* rows = row_axis();
-  if (rows == nullptr || limits_.rows == 1 || extent(schedule_.vector_axis) <= lanes_) return 1;
-  if (conditional_on(rows->name) || conditional_on(schedule_.vector_axis)) return 1;
-  if (calls_math(definition_) || updates_by_rows(rows->name)) return 1;
+  if (rows == nullptr || extent(schedule_.vector_axis) <= lanes_) return 1;
+  if (conditional_on(rows->name)) return 1;
+  if (math_calls() > 0 || updates_by_rows(rows->name)) return 1;
   int64_t shared = 0, own = kTemporaries;
   std::vector<std::pair<std::string, Expr>> seen;
   for (const Access& a : accesses_) {
@@ -104,7 +95,7 @@ int64_t Chooser::shared_rows() const {
   for (int64_t n = std::min(most, fit); n > 1; --n) {
     if (total % n == 0) return n;
   }
-  return std::clamp<int64_t>(fit, 1, total == 0 || total > most ? most : 1);
+  return total > most ? std::clamp<int64_t>(fit, 1, most) : 1;
 }
 
 }  // namespace backcast

@@ -114,12 +114,8 @@ void Expansion::write_together(const Bindings& bindings, std::vector<Stmt>& body
       for (int64_t m = 0; m < rows(); ++m) {
         const Bindings place = at(bindings, m);
         for (size_t i = 0; i < definition_.outputs.size(); ++i) {
-          const loop::DefinitionOutput& output = definition_.outputs[i];
-          const loop::BufferParam& param = *kernel_.find(output.buffer);
-          const Expr flat = loop::substitute(loop::flat_index(param.shape, output.indices), place);
-          const Expr value = v.widen(v.run(epilogues_[i], place), {param.element, 1});
-          const Expr named = lets.bind("result", lets.hoist_loads(value));
-          stores.push_back(loop::store(output.buffer, v.store_index(flat), named));
+          const Expr value = lets.bind("result", lets.hoist_loads(result(i, v, place)));
+          stores.push_back(store_result(i, v, place, value));
         }
       }
     }
@@ -127,21 +123,32 @@ void Expansion::write_together(const Bindings& bindings, std::vector<Stmt>& body
   body.insert(body.end(), stores.begin(), stores.end());
 }
 
+/// The value of output i at a place.
+Expr Expansion::result(size_t i, const Vectorizer& v, const Bindings& place) const {
+  const loop::Scalar element = kernel_.find(definition_.outputs[i].buffer)->element;
+  return v.widen(v.run(epilogues_[i], place), {element, 1});
+}
+
+Stmt Expansion::store_result(size_t i, const Vectorizer& v, const Bindings& place,
+                             const Expr& value) const {
+  const loop::DefinitionOutput& output = definition_.outputs[i];
+  const Shape& shape = kernel_.find(output.buffer)->shape;
+  const Expr flat = loop::substitute(loop::flat_index(shape, output.indices), place);
+  return loop::store(output.buffer, v.store_index(flat), value);
+}
+
 void Expansion::write_row(const Vectorizer& v, const Bindings& place, std::vector<Stmt>& body) {
   // All values before all stores: a result may lie where another's value reads.
   const bool several = definition_.outputs.size() > 1;
   std::vector<Stmt> stores;
   for (size_t i = 0; i < definition_.outputs.size(); ++i) {
-    const loop::DefinitionOutput& output = definition_.outputs[i];
-    const loop::BufferParam& param = *kernel_.find(output.buffer);
-    Expr flat = loop::substitute(loop::flat_index(param.shape, output.indices), place);
-    Expr value = v.widen(v.run(epilogues_[i], place), {param.element, 1});
+    Expr value = result(i, v, place);
     if (several) {
       const std::string name = fresh("result");
       body.push_back(loop::let(name, value));
       value = loop::var(name, value.type());
     }
-    stores.push_back(loop::store(output.buffer, v.store_index(flat), value));
+    stores.push_back(store_result(i, v, place, value));
   }
   body.insert(body.end(), stores.begin(), stores.end());
 }

@@ -157,6 +157,9 @@ class Expansion {
   void write_outputs(const Bindings& bindings, std::vector<loop::Stmt>& body);
   void write_rows_in_loop(const Bindings& bindings, std::vector<loop::Stmt>& body);
   void write_together(const Bindings& bindings, std::vector<loop::Stmt>& body);
+  loop::Expr result(size_t i, const Vectorizer& v, const Bindings& place) const;
+  loop::Stmt store_result(size_t i, const Vectorizer& v, const Bindings& place,
+                          const loop::Expr& value) const;
   void write_row(const Vectorizer& v, const Bindings& place, std::vector<loop::Stmt>& body);
   void write_transposed(const Bindings& bindings, std::vector<loop::Stmt>& body);
   void write_interleaved(const Bindings& bindings, std::vector<loop::Stmt>& body);

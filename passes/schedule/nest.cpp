@@ -7,7 +7,6 @@
 
 #include <algorithm>
 
-#include "ir/graph/error.h"
 #include "ir/loop/visit.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/expansion.h"
