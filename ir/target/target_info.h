@@ -35,10 +35,10 @@ struct TargetInfo {
   // Scalar floating-point registers (of f32) where there is no vector unit; 0: soft float.
   int float_registers = 0;
   int integer_registers = 16;
-  bool has_f32 = true;       // hardware f32
-  bool has_f64 = true;       // hardware f64
-  bool has_fma = false;      // hardware fused multiply-add in f32 (and f64 where has_f64)
-  bool prefers_fma = false;  // use it in contractions: faster than a multiplication and an addition
+  bool has_f32 = true;                // hardware f32
+  bool has_f64 = true;                // hardware f64
+  bool has_fma = false;               // hardware fused multiply-add in f32 (and f64 where has_f64)
+  bool prefers_fma = false;           // it is faster than a multiplication and an addition
   bool has_rounding = false;          // floor, ceil, round as instructions
   bool converts_to_nearest = false;   // an instruction from f32 to the nearest i32
   bool pair_products = false;         // an instruction for dot2: pmaddwd, smuad and smlad
@@ -63,6 +63,7 @@ struct TargetInfo {
   std::string cross_compiler;  // for verify's harness: "aarch64-linux-gnu-gcc"
   std::string compiler_flags;  // for --emit c and the harness: "-mcpu=cortex-m4 -mthumb …"
 
+  bool uses_fma() const { return has_fma && prefers_fma; }
   /// A machine whose memory is counted in kilobytes.
   bool is_microcontroller() const {
     return architecture == Architecture::thumb || architecture == Architecture::riscv32;

@@ -44,8 +44,7 @@ Chooser::Plan Chooser::plan(VectorMode mode, const std::string& lane_axis) {
   mode_ = mode;
   schedule_.lane_axis = lane_axis;
   for (Access& access : accesses_) access.packable = packable(access);
-  schedule_.use_fma =
-      target_.has_fma && target_.prefers_fma && (scalar_ != Scalar::f64 || target_.has_f64);
+  schedule_.use_fma = target_.uses_fma() && (scalar_ != Scalar::f64 || target_.has_f64);
   schedule_.widens_loads = target_.widening_loads;
   Plan result;
   choose_reduce_order();

@@ -51,7 +51,7 @@ bool Chooser::adds_products() const { return target_.vector_bits == 0 && added_p
 /// Scalars in order whose fused multiply-add is slower than a multiplication and an addition.
 bool Chooser::multiplies_separately() const {
   return target_.vector_bits == 0 && target_.float_registers > 0 && loop::is_float(scalar_) &&
-         !(target_.has_fma && target_.prefers_fma);
+         !target_.uses_fma();
 }
 
 /// Vector operations in order, that take a scalar factor from a general register.
@@ -129,7 +129,7 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     held += values * (kept ? vectors * jam * window_taps_ : target_.loads_apart() ? 2 : 1);
     if (with_vector && with_tile && window_taps_ == 1 && overlaps_windows()) held += tile * vectors;
   }
-  bool fused = adds_products() || (target_.has_fma && target_.prefers_fma);
+  bool fused = adds_products() || target_.uses_fma();
   int64_t products = multiplies_separately() ? kWaitingProducts : 1;
   // A row alone makes pairs of bytes right before it adds their product.
   if (fused && !(adds_products() && tile == 1)) products = 0;
@@ -273,7 +273,7 @@ std::vector<TileSegment> Chooser::symbolic_tiles(int64_t size) const {
 double Chooser::waiting_cycles(int64_t tile, int64_t vectors) const {
   constexpr double kEach = 10, kMost = 24, kMostOfWindow = 8, kLate = 0.1;
   constexpr double kHeld = 0.01;
-  const bool fused = target_.has_fma && target_.prefers_fma;
+  const bool fused = target_.uses_fma();
   const bool in_window = window_taps_ > 1;
   if (lanes_ == 1 || takes_scalars() || !fused || target_.vector_registers > 16) return 0;
   if ((in_window && window_step_ == 1) || schedule_.rolled_epilogue) return 0;
@@ -368,15 +368,14 @@ void Chooser::choose_sizes() {
 /// beside the tile's.
 bool Chooser::needs_rolled_epilogue() const {
   if (lanes_ == 1 || schedule_.tile_axis.empty() || schedule_.jam > 1) return false;
-  bool calls = false, decided = false;
+  bool decided = false;
   for (const loop::DefinitionOutput& output : definition_.outputs) {
     loop::visit(output.value, [&](const Expr& e) {
-      calls = calls || e->kind == loop::ExprKind::call;
       decided = decided || (e->kind == loop::ExprKind::if_then_else &&
                             mentions(e->args[0], schedule_.tile_axis));
     });
   }
-  return calls && !decided;
+  return math_calls() > 0 && !decided;
 }
 
 /// Of rows along the tile's axis those that read what others read a step of the innermost reduction

@@ -122,7 +122,7 @@ std::map<std::string, loop::MathFunction> legal_library(const TargetInfo& target
   std::map<std::string, loop::MathFunction> library;
   for (const auto& [name, plain] : loop::math_library(false)) {
     bool wide = name.find("f64") != std::string::npos;
-    bool fused = target.has_fma && target.prefers_fma && (wide ? target.has_f64 : target.has_f32);
+    bool fused = target.uses_fma() && (wide ? target.has_f64 : target.has_f32);
     const loop::MathFunction& chosen = fused ? loop::math_library(true).at(name) : plain;
     library[name] = Legalizer(target).run(chosen);
   }

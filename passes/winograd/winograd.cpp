@@ -103,8 +103,6 @@ class Winograd {
     return true;
   }
 
-  bool use_fma() const { return target_.has_fma && target_.prefers_fma; }
-
   struct Choice {
     WinogradForm form;
     WinogradLayer layer;
@@ -124,7 +122,7 @@ class Winograd {
       if (m == 4 && frugal) continue;
       const WinogradCandidate candidate = best_form(conv, m, threads_, target_);
       if (is_automatic() && candidate.cycles >= direct.cycles) continue;
-      const WinogradError error = measure_error(conv, weights, m, use_fma());
+      const WinogradError error = measure_error(conv, weights, m, target_.uses_fma());
       direct.direct_error = error.direct;
       if (error.transformed > kWinogradBound) continue;
       Choice choice{candidate.form, direct};
@@ -171,7 +169,7 @@ class Winograd {
                             loop::add_words(result_, input, conv.word));
     }
     const std::string name = kernel.name;
-    Kernel made = winograd_kernel(conv, kernel, form, use_fma());
+    Kernel made = winograd_kernel(conv, kernel, form, target_.uses_fma());
     Places places = places_of(kernel, step);
     places[kFilter] = conv.constant_weights
                           ? loop::add_constant(result_, name + "_filter",
@@ -184,7 +182,7 @@ class Winograd {
         result_.storage_bytes(places[kSpectrum]) + result_.storage_bytes(places[kProducts]);
     step = call_of(name + "_winograd", std::move(made), places, step);
     if (conv.constant_weights) return;
-    Kernel transform = weight_kernel(conv, kernel, form, use_fma());
+    Kernel transform = weight_kernel(conv, kernel, form, target_.uses_fma());
     Step before = call_of(name + "_filter", std::move(transform), places, step);
     before.sizes.clear();
     steps.insert(steps.begin() + static_cast<std::ptrdiff_t>(at), std::move(before));
@@ -195,7 +193,7 @@ class Winograd {
                         const WinogradConv& conv, const WinogradForm& form, WinogradLayer& layer) {
     Step& step = steps[at];
     const std::string name = kernel.name;
-    Kernel made = gradient_sums_kernel(conv, kernel, form, use_fma());
+    Kernel made = gradient_sums_kernel(conv, kernel, form, target_.uses_fma());
     Places places = places_of(kernel, step);
     places[kSums] = add_scratch(name + "_sums", made, kSums, step.loc);
     places[kSpectrum] = add_scratch(name + "_spectrum", made, kSpectrum, step.loc);
@@ -205,7 +203,7 @@ class Winograd {
         result_.storage_bytes(places[kSpectrum]) + result_.storage_bytes(places[kGradientSpectrum]);
     Step sums = call_of(name + "_sums", std::move(made), places, step);
 
-    kernel.body = loop::define(gradient_definition(conv, form.m, use_fma()));
+    kernel.body = loop::define(gradient_definition(conv, form.m, target_.uses_fma()));
     kernel.macs = 0;  // they are those of the sums
     kernel.buffers.insert(kernel.buffers.begin(),
                           matrices_param(kSums, conv, form, loop::AccessMode::read));
