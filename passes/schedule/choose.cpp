@@ -170,12 +170,12 @@ std::vector<Axis> Chooser::reduce_axes() const {
 /// Short reduction loops without run-time bounds are unrolled, innermost first.
 void Chooser::choose_unrolled() {
   int64_t steps = 1;
-  int64_t budget = target_.vector_bits > 0 ? 4 : 12;
+  constexpr int64_t kMostSteps = 4;
   const std::vector<Axis> axes = reduce_axes();
   for (size_t i = axes.size(); i-- > 0;) {
     const Axis& axis = axes[i];
     std::optional<int64_t> e = static_extent(axis);
-    if (!e || steps * *e > budget || (conditional_on(axis.name) && general_)) return;
+    if (!e || steps * *e > kMostSteps || (conditional_on(axis.name) && general_)) return;
     // A guarded axis gets run-time bounds and stays a loop.
     if (conditional_on(axis.name)) return;
     schedule_.unrolled.insert(axis.name);

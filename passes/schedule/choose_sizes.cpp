@@ -5,7 +5,6 @@
 #include <bit>
 
 #include "ir/loop/visit.h"
-#include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/chooser.h"
 
@@ -329,10 +328,12 @@ void Chooser::choose_sizes() {
   }
   int64_t steps = 1;
   for (const std::string& axis : schedule_.unrolled) steps *= extent(axis);
+  const int64_t work = step_work(), body_of_one = steps * work;
+  const int64_t budget = work > 1 ? kBody : target_.unroll_budget;
   for (int64_t tile = 1; tile <= max_tile; ++tile) {
     for (int64_t vectors = std::max<int64_t>(fewest_vectors(), 1); vectors <= max_vectors;
          ++vectors) {
-      if (tile * vectors > 1 && tile * vectors * steps > target_.unroll_budget) continue;
+      if (tile * vectors > 1 && tile * vectors * body_of_one > budget) continue;
       if (vectors > 1 && !fits_panel(vectors)) continue;
       double cycles = total_cycles(tile, vectors);
       if (cycles < best * 0.999) {
@@ -344,7 +345,7 @@ void Chooser::choose_sizes() {
   }
   if (!schedule_.vector_axis.empty()) schedule_.vector_segments = vector_segments(best_vectors);
   if (!schedule_.tile_axis.empty()) schedule_.tile_segments = tile_segments(best_tile);
-  int64_t body = best_tile * best_vectors * steps;
+  int64_t body = best_tile * best_vectors * body_of_one;
   const bool streams = best_tile == 1 && streams_constant();
   // Words hold several steps of their sum.
   const bool words = adds_products() && added_products_ > 1;
@@ -362,20 +363,6 @@ void Chooser::choose_sizes() {
   schedule_.chains = free_chains(best_tile * schedule_.jam * best_vectors);
   const int64_t held = best_tile * best_vectors + best_vectors + best_tile;
   schedule_.border_loops = lanes_ > 1 && window_taps_ == 1 && held > registers();
-}
-
-/// A math function in the epilogue of a vector tile has more constants than there are registers
-/// beside the tile's.
-bool Chooser::needs_rolled_epilogue() const {
-  if (lanes_ == 1 || schedule_.tile_axis.empty() || schedule_.jam > 1) return false;
-  bool decided = false;
-  for (const loop::DefinitionOutput& output : definition_.outputs) {
-    loop::visit(output.value, [&](const Expr& e) {
-      decided = decided || (e->kind == loop::ExprKind::if_then_else &&
-                            mentions(e->args[0], schedule_.tile_axis));
-    });
-  }
-  return math_calls() > 0 && !decided;
 }
 
 /// Of rows along the tile's axis those that read what others read a step of the innermost reduction

@@ -1,6 +1,7 @@
 // The choice of a schedule. Internal to choose_schedule: choose.cpp finds facts and axes,
-// choose_packing.cpp what is rearranged, choose_sizes.cpp weighs tiles, choose_map.cpp finds rows
-// of elementwise kernels, choose_lanes.cpp the ways that need no constant operand.
+// choose_packing.cpp what is rearranged, choose_sizes.cpp weighs tiles, choose_bodies.cpp what they
+// execute, choose_map.cpp finds rows of elementwise kernels, choose_lanes.cpp the ways that need no
+// constant operand.
 #pragma once
 
 #include <functional>
@@ -130,6 +131,8 @@ class Chooser {
   double waiting_cycles(int64_t tile, int64_t vectors) const;
   double total_cycles(int64_t size, int64_t vectors) const;
   bool streams_constant() const;
+  bool needs_rolled_epilogue() const;
+  int64_t step_work() const;
   void choose_sizes();
   void choose_map();
   const loop::Axis* row_axis() const;
@@ -137,7 +140,6 @@ class Chooser {
   int64_t shared_rows() const;
   int64_t read_again(int64_t tile) const;
   int64_t free_chains(int64_t registers) const;
-  bool needs_rolled_epilogue() const;
   int64_t fewest_vectors() const;
   bool may_share_window(const loop::Axis& taps) const;
   std::vector<loop::Axis> streaming_order() const;

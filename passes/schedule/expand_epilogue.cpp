@@ -27,7 +27,7 @@ std::vector<Expansion::Part> Expansion::stored_parts(int64_t n) const {
 }
 
 /// The vectorizer of a part of register n, whose sum is `whole`.
-Vectorizer Expansion::part_vectorizer(int64_t n, const Part& part,
+Vectorizer Expansion::part_vectorizer(const Expr& n, const Part& part,
                                       const std::function<Expr(const std::string&)>& whole) const {
   Vectorizer v = vectorizer(n);
   v.accumulator = whole;
@@ -45,7 +45,8 @@ Vectorizer Expansion::part_vectorizer(int64_t n, const Part& part,
 }
 
 void Expansion::write_outputs(const Bindings& bindings, std::vector<Stmt>& body) {
-  if (schedule_.rolled_epilogue && rows() > 1) return write_rows_in_loop(bindings, body);
+  const bool several = lanes() > 1 ? rows() > 1 : rows() * vectors() > 2;
+  if (schedule_.rolled_epilogue && several) return write_rows_in_loop(bindings, body);
   if (definition_.accumulators.empty() && rows() > 1) return write_together(bindings, body);
   bool whole_rows = schedule_.row_epilogue && vectors() > 1;
   for (int64_t m = 0; m < rows(); ++m) {
@@ -53,11 +54,11 @@ void Expansion::write_outputs(const Bindings& bindings, std::vector<Stmt>& body)
       if (!lanes_reduce()) {
         for (const Part& part : stored_parts(n)) {
           const auto sum = [&, m, n](const std::string& name) { return accumulator(name, {m, n}); };
-          write_row(part_vectorizer(n, part, sum), at(bindings, m), body);
+          write_row(part_vectorizer(Expr(n), part, sum), at(bindings, m), body);
         }
         continue;
       }
-      Vectorizer v = vectorizer(n);
+      Vectorizer v = vectorizer(Expr(n));
       if (whole_rows) v.lanes = static_cast<int32_t>(vectors());
       v.accumulator = [&, m, n](const std::string& name) -> Expr {
         for (size_t i = 0; i < registers_.size(); ++i) {
@@ -71,11 +72,11 @@ void Expansion::write_outputs(const Bindings& bindings, std::vector<Stmt>& body)
   }
 }
 
-void Expansion::write_rows_in_loop(const Bindings& bindings, std::vector<Stmt>& body) {
+/// Copies of the tile's sums in memory, by accumulator: cell by cell.
+std::vector<std::string> Expansion::keep_sums(std::vector<Stmt>& body) {
   std::vector<std::string> sums;
   for (size_t i = 0; i < registers_.size(); ++i) {
-    const Accumulator& acc = definition_.accumulators[i];
-    const loop::Type type = acc.type.with_lanes(lanes());
+    const loop::Type type = definition_.accumulators[i].type.with_lanes(lanes());
     sums.push_back(fresh("sums"));
     body.push_back(loop::alloc(sums[i], type, Expr(rows() * vectors()), loop::Memory::stack));
     for (int64_t cell = 0; cell < rows() * vectors(); ++cell) {
@@ -83,23 +84,75 @@ void Expansion::write_rows_in_loop(const Bindings& bindings, std::vector<Stmt>& 
       body.push_back(loop::store(sums[i], Expr(cell), sum));
     }
   }
-  for (int64_t n = 0; n < vectors(); ++n) {
-    const std::string variable = fresh("row");
-    const Expr m = loop::var(variable);
-    const auto sum = [&, n](const std::string& name) -> Expr {
-      for (size_t i = 0; i < sums.size(); ++i) {
-        const Accumulator& acc = definition_.accumulators[i];
-        if (acc.name != name) continue;
-        return loop::load(acc.type.with_lanes(lanes()), sums[i], m * Expr(vectors()) + Expr(n));
-      }
-      return Expr();
-    };
-    Bindings place = bindings;
-    place[schedule_.tile_axis] = tile_base_ + m;
-    std::vector<Stmt> row;
-    for (const Part& part : stored_parts(n)) write_row(part_vectorizer(n, part, sum), place, row);
-    body.push_back(loop::for_loop(variable, Expr(0), Expr(rows()), loop::block(row)));
+  return sums;
+}
+
+void Expansion::write_rows_in_loop(const Bindings& bindings, std::vector<Stmt>& body) {
+  const std::vector<std::string> sums = keep_sums(body);
+  // Registers of a row lie in different parts of it; scalars beside each other are alike.
+  if (lanes() > 1) {
+    for (int64_t n = 0; n < vectors(); ++n) {
+      body.push_back(row_loops(bindings, [&](const Bindings& place, const Expr& first) {
+        return result_of(sums, place, first, Expr(n), stored_parts(n));
+      }));
+    }
+    return;
   }
+  const int64_t together = vectors() % 2 == 0 ? 2 : 1;
+  body.push_back(row_loops(bindings, [&](const Bindings& place, const Expr& first) {
+    const std::string variable = fresh("column");
+    std::vector<Stmt> columns;
+    for (int64_t n = 0; n < together; ++n) {
+      const Expr column = loop::var(variable) * Expr(together) + Expr(n);
+      columns.push_back(result_of(sums, place, first, column, {{0, 1}}));
+    }
+    return loop::for_loop(variable, Expr(0), Expr(vectors() / together), loop::block(columns));
+  }));
+}
+
+/// Loops over the rows of the tile around what `write` makes of a row and its first cell.
+Stmt Expansion::row_loops(const Bindings& bindings,
+                          const std::function<Stmt(const Bindings&, const Expr&)>& write) {
+  struct Level {
+    std::string axis, variable;
+    int64_t extent;
+  };
+  std::vector<Level> levels;
+  const auto add = [&](const std::string& axis, int64_t extent) {
+    levels.push_back({axis, fresh("row"), extent});
+  };
+  Bindings place = bindings;
+  if (tile_segment_) add(schedule_.tile_axis, tile_size());
+  const bool jams = !schedule_.jam_axis.empty();
+  const int64_t inner = jams ? *static_extent(*axes_.at(schedule_.jam_axis)) : 1;
+  if (!schedule_.outer_jam_axis.empty()) add(schedule_.outer_jam_axis, schedule_.jam / inner);
+  if (jams) add(schedule_.jam_axis, inner);
+  Expr row(0);
+  for (const Level& level : levels) {
+    const Expr at = loop::var(level.variable);
+    row = row * Expr(level.extent) + at;
+    place[level.axis] = level.axis == schedule_.tile_axis ? tile_base_ + at : at;
+  }
+  Stmt result = write(place, row * Expr(vectors()));
+  for (size_t i = levels.size(); i-- > 0;) {
+    result = loop::for_loop(levels[i].variable, Expr(0), Expr(levels[i].extent), result);
+  }
+  return result;
+}
+
+/// What column n of a row stores, whose sums are the cells from `first` on.
+Stmt Expansion::result_of(const std::vector<std::string>& sums, const Bindings& place,
+                          const Expr& first, const Expr& n, const std::vector<Part>& parts) {
+  const auto sum = [&](const std::string& name) -> Expr {
+    for (size_t i = 0; i < sums.size(); ++i) {
+      const Accumulator& acc = definition_.accumulators[i];
+      if (acc.name == name) return loop::load(acc.type.with_lanes(lanes()), sums[i], first + n);
+    }
+    return Expr();
+  };
+  std::vector<Stmt> body;
+  for (const Part& part : parts) write_row(part_vectorizer(n, part, sum), place, body);
+  return loop::block(body);
 }
 
 /// The elements of an elementwise kernel's tile: what they share is read once, and none waits for
@@ -110,7 +163,7 @@ void Expansion::write_together(const Bindings& bindings, std::vector<Stmt>& body
   std::vector<Stmt> stores;
   for (int64_t n = 0; n < vectors(); ++n) {
     for (const Part& part : stored_parts(n)) {
-      const Vectorizer v = part_vectorizer(n, part, no_sum);
+      const Vectorizer v = part_vectorizer(Expr(n), part, no_sum);
       for (int64_t m = 0; m < rows(); ++m) {
         const Bindings place = at(bindings, m);
         for (size_t i = 0; i < definition_.outputs.size(); ++i) {
@@ -168,7 +221,7 @@ void Expansion::write_transposed(const Bindings& bindings, std::vector<Stmt>& bo
   for (int64_t first = 0; first < tile_size(); first += lanes()) {
     std::vector<std::pair<Expr, std::vector<Expr>>> blocks;
     for (int64_t m = 0; m < lanes(); ++m) {
-      Vectorizer v = vectorizer(0);
+      Vectorizer v = vectorizer(Expr(0));
       v.turned_load = [&](const std::string& buffer, loop::Type type, const Expr& flat) -> Expr {
         std::optional<int64_t> c = coefficient(flat, schedule_.transposed_axis);
         std::optional<int64_t> along = coefficient(flat, schedule_.vector_axis);
@@ -199,7 +252,7 @@ void Expansion::write_interleaved(const Bindings& bindings, std::vector<Stmt>& b
   const loop::BufferParam& param = *kernel_.find(output.buffer);
   const Expr whole = before_narrowing(epilogues_[0]);  // few bits are dear to shuffle
   for (int64_t n = 0; n < vectors(); ++n) {
-    const Vectorizer v = vectorizer(n);
+    const Vectorizer v = vectorizer(Expr(n));
     std::vector<Expr> values;
     for (int64_t m = 0; m < rows(); ++m) {
       values.push_back(name(v.widen(v.run(whole, at(bindings, m)), whole.type())));

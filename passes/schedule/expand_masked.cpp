@@ -231,7 +231,8 @@ void Expansion::border_updates(int64_t m, const Bindings& place, std::vector<Stm
   std::vector<Stmt> row;
   LetCache lets = let_cache(row);
   guards_hold_ = true;
-  for (int64_t n = 0; n < vectors(); ++n) update({m, n, chain_}, vectorizer(n), place, lets, row);
+  for (int64_t n = 0; n < vectors(); ++n)
+    update({m, n, chain_}, vectorizer(Expr(n)), place, lets, row);
   guards_hold_ = false;
   body.push_back(guard ? loop::if_branch(guard, loop::block(row)) : loop::block(row));
 }
@@ -284,7 +285,8 @@ void Expansion::fetch_next_block(const Bindings& bindings, std::vector<Stmt>& bo
   int64_t rows = 1;
   const Expr row = row_in_block(place, {}, rows);
   const int64_t lines = (block / line + rows - 1) / rows;
-  const Expr first = packed_index(mask.fetched, place, 0) + Expr(block) + row * Expr(lines * line);
+  const Expr first =
+      packed_index(mask.fetched, place, Expr(0)) + Expr(block) + row * Expr(lines * line);
   for (int64_t i = 0; i < lines; ++i) {
     body.push_back(loop::prefetch(packing.parameter, first + Expr(i * line), loop::Cache::first));
   }

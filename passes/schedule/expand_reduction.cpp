@@ -301,7 +301,8 @@ Stmt Expansion::window_updates(const Axis& axis, int64_t step, const Bindings& b
       Bindings place = at(bindings, m);
       place.insert(reduce.begin(), reduce.end());
       place[axis.name] = Expr(tap);
-      for (int64_t n = 0; n < vectors(); ++n) update({m, n}, vectorizer(n), place, lets, body);
+      for (int64_t n = 0; n < vectors(); ++n)
+        update({m, n}, vectorizer(Expr(n)), place, lets, body);
     }
   }
   return loop::block(body);
@@ -318,7 +319,7 @@ Stmt Expansion::updates(const Bindings& bindings, const Bindings& reduce) {
     places[static_cast<size_t>(m)].insert(reduce.begin(), reduce.end());
   }
   const auto update_cell = [&](int64_t m, int64_t n) {
-    update({m, n, chain_}, vectorizer(n), places[static_cast<size_t>(m)], lets, body);
+    update({m, n, chain_}, vectorizer(Expr(n)), places[static_cast<size_t>(m)], lets, body);
   };
   if (schedule_.by_columns && !at_border_) {
     for (int64_t n = 0; n < vectors(); ++n) {
@@ -347,7 +348,7 @@ Stmt Expansion::lane_updates(const Bindings& bindings, const Bindings& reduce, c
     if (tail) place[schedule_.lane_axis] = base;
     for (int64_t n = 0; n < vectors(); ++n) {
       if (segment_) place[schedule_.vector_axis] = vector_base_ + Expr(n);
-      Vectorizer v = vectorizer(n);
+      Vectorizer v = vectorizer(Expr(n));
       v.axis = tail ? "" : schedule_.lane_axis;
       v.lanes = tail ? 1 : schedule_.lanes;
       v.base = base;
@@ -467,33 +468,6 @@ void Expansion::combine_lanes(std::vector<Stmt>& body) {
       }
     }
   }
-}
-
-Expr Expansion::packed_load(const std::string& buffer, loop::Type type, const Bindings& place,
-                            int64_t n) const {
-  return loop::load(type.with_lanes(lanes()), schedule_.packed.at(buffer).parameter,
-                    packed_index(buffer, place, n));
-}
-
-Expr Expansion::packed_index(const std::string& buffer, const Bindings& place, int64_t n) const {
-  const Packing& packing = schedule_.packed.at(buffer);
-  Expr outer = Expr(0);
-  for (size_t i = 0; i < packing.outer.size(); ++i) {
-    outer = outer * Expr(packing.outer_extents[i]) + place.at(packing.outer[i]);
-  }
-  Expr k = Expr(0);
-  for (size_t i = 0; i < packing.reduce.size(); ++i) {
-    Expr at = place.at(packing.reduce[i]);
-    if (packing.reversed[i]) at = Expr(packing.reduce_extents[i] - 1) - at;
-    k = k * Expr(packing.reduce_extents[i]) + at;
-  }
-  if (packing.in_panel) {
-    return k * Expr(segment_->width()) + Expr(n * lanes());
-  }
-  int64_t steps = packing.reduce_count();
-  int64_t offset = packing.outer_count() * steps * segment_->begin;
-  Expr block = outer * Expr(segment_->count) + block_;
-  return Expr(offset) + (block * Expr(steps) + k) * Expr(segment_->width()) + Expr(n * lanes());
 }
 
 }  // namespace backcast

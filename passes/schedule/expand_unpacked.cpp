@@ -58,7 +58,7 @@ void Expansion::unpack(const Bindings& bindings, std::vector<Stmt>& body) {
     steps[axis.name] = loop::var(fresh(axis.name));
   }
   body.push_back(loop::alloc(unpacked_, kPair, Expr(count), loop::Memory::stack));
-  const Vectorizer v = vectorizer(0);
+  const Vectorizer v = vectorizer(Expr(0));
   std::vector<Stmt> stores;
   for (int64_t m = 0; m < tile_size(); ++m) {
     Bindings place = at(bindings, m);

@@ -58,7 +58,7 @@ class Expansion {
   int64_t registers() const { return rows() * vectors() * schedule_.chains; }
   loop::Expr slot(const Cell& cell) const;
   Bindings at(const Bindings& bindings, int64_t m) const;
-  Vectorizer vectorizer(int64_t n) const;
+  Vectorizer vectorizer(const loop::Expr& n) const;
   loop::Stmt tile(const Bindings& bindings);
   void start(const Bindings& bindings, std::vector<loop::Stmt>& body);
   loop::Expr first_value(const loop::Accumulator& acc, const Bindings& bindings,
@@ -124,7 +124,8 @@ class Expansion {
   void update(const Cell& cell, const Vectorizer& base, const Bindings& place, LetCache& lets,
               std::vector<loop::Stmt>& body);
   loop::Expr accumulator(const std::string& name, const Cell& cell) const;
-  loop::Expr packed_index(const std::string& buffer, const Bindings& place, int64_t n) const;
+  loop::Expr packed_index(const std::string& buffer, const Bindings& place,
+                          const loop::Expr& n) const;
   void fetch_ahead(const Bindings& bindings, const Bindings& reduce,
                    std::vector<loop::Stmt>& body) const;
   void fetch_operands(const Bindings& bindings, const Bindings& reduce,
@@ -136,7 +137,7 @@ class Expansion {
                    std::vector<loop::Stmt>& body) const;
   loop::Expr tile_number(const Bindings& bindings, int64_t& tiles) const;
   loop::Expr packed_load(const std::string& buffer, loop::Type type, const Bindings& place,
-                         int64_t n) const;
+                         const loop::Expr& n) const;
   void combine_lanes(std::vector<loop::Stmt>& body);
   void combine_chains(std::vector<loop::Stmt>& body) const;
 
@@ -152,10 +153,16 @@ class Expansion {
     int32_t first = 0, lanes = 1;
   };
   std::vector<Part> stored_parts(int64_t n) const;
-  Vectorizer part_vectorizer(int64_t n, const Part& part,
+  Vectorizer part_vectorizer(const loop::Expr& n, const Part& part,
                              const std::function<loop::Expr(const std::string&)>& whole) const;
   void write_outputs(const Bindings& bindings, std::vector<loop::Stmt>& body);
+  std::vector<std::string> keep_sums(std::vector<loop::Stmt>& body);
   void write_rows_in_loop(const Bindings& bindings, std::vector<loop::Stmt>& body);
+  loop::Stmt row_loops(const Bindings& bindings,
+                       const std::function<loop::Stmt(const Bindings&, const loop::Expr&)>& write);
+  loop::Stmt result_of(const std::vector<std::string>& sums, const Bindings& place,
+                       const loop::Expr& first, const loop::Expr& n,
+                       const std::vector<Part>& parts);
   void write_together(const Bindings& bindings, std::vector<loop::Stmt>& body);
   loop::Expr result(size_t i, const Vectorizer& v, const Bindings& place) const;
   loop::Stmt store_result(size_t i, const Vectorizer& v, const Bindings& place,

@@ -76,8 +76,8 @@ void Expansion::fetch_ahead(const Bindings& bindings, const Bindings& reduce,
   const int64_t by_row = share(panel, rows), by_step = share(by_row * tile_size(), steps);
   const loop::Scalar scalar = kernel_.find(schedule_.fetched)->element;
   const int64_t line = kLineBytes / byte_size(loop::element_of(scalar));
-  const Expr next = packed_index(schedule_.fetched, first, 0) + Expr(panel) + row * Expr(by_row) +
-                    step * Expr(by_step);
+  const Expr next = packed_index(schedule_.fetched, first, Expr(0)) + Expr(panel) +
+                    row * Expr(by_row) + step * Expr(by_step);
   for (int64_t at = 0; at < by_step; at += line) {
     body.push_back(loop::prefetch(packing.parameter, next + Expr(at)));
   }

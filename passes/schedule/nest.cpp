@@ -216,12 +216,12 @@ Expansion::Bindings Expansion::at(const Bindings& bindings, int64_t m) const {
   return result;
 }
 
-Vectorizer Expansion::vectorizer(int64_t n) const {
+Vectorizer Expansion::vectorizer(const Expr& n) const {
   Vectorizer v;
   v.kernel = &kernel_;
   v.axis = segment_ ? schedule_.vector_axis : "";
   v.lanes = lanes();
-  v.base = segment_ ? vector_base_ + Expr(n * lanes()) : Expr(0);
+  v.base = segment_ ? vector_base_ + n * Expr(lanes()) : Expr(0);
   v.packed_load = [this, n](const std::string& buffer, loop::Type type, const Bindings& b) {
     return is_unpacked(buffer) ? unpacked_load(buffer, b) : packed_load(buffer, type, b, n);
   };
@@ -230,6 +230,35 @@ Vectorizer Expansion::vectorizer(int64_t n) const {
   };
   v.accumulator = [](const std::string&) { return Expr(); };
   return v;
+}
+
+/// What a rearranged operand holds for register n of a row.
+Expr Expansion::packed_load(const std::string& buffer, loop::Type type, const Bindings& place,
+                            const Expr& n) const {
+  return loop::load(type.with_lanes(lanes()), schedule_.packed.at(buffer).parameter,
+                    packed_index(buffer, place, n));
+}
+
+Expr Expansion::packed_index(const std::string& buffer, const Bindings& place,
+                             const Expr& n) const {
+  const Packing& packing = schedule_.packed.at(buffer);
+  Expr outer = Expr(0);
+  for (size_t i = 0; i < packing.outer.size(); ++i) {
+    outer = outer * Expr(packing.outer_extents[i]) + place.at(packing.outer[i]);
+  }
+  Expr k = Expr(0);
+  for (size_t i = 0; i < packing.reduce.size(); ++i) {
+    Expr at = place.at(packing.reduce[i]);
+    if (packing.reversed[i]) at = Expr(packing.reduce_extents[i] - 1) - at;
+    k = k * Expr(packing.reduce_extents[i]) + at;
+  }
+  if (packing.in_panel) {
+    return k * Expr(segment_->width()) + n * Expr(lanes());
+  }
+  int64_t steps = packing.reduce_count();
+  int64_t offset = packing.outer_count() * steps * segment_->begin;
+  Expr block = outer * Expr(segment_->count) + block_;
+  return Expr(offset) + (block * Expr(steps) + k) * Expr(segment_->width()) + n * Expr(lanes());
 }
 
 Stmt Expansion::tile(const Bindings& bindings) {
@@ -290,7 +319,7 @@ void Expansion::start(const Bindings& bindings, std::vector<Stmt>& body) {
 Expr Expansion::first_value(const Accumulator& acc, const Bindings& bindings,
                             const Cell& cell) const {
   if (!schedule_.addend) return lanes() > 1 ? loop::broadcast(acc.init, lanes()) : acc.init;
-  const Vectorizer v = vectorizer(cell.n);
+  const Vectorizer v = vectorizer(Expr(cell.n));
   return v.widen(v.run(schedule_.addend, at(bindings, cell.m)), acc.type);
 }
 
