@@ -401,10 +401,10 @@ std::string entry_text(Prelude& prelude, const EntryContext& context, const loop
 }
 
 std::string hooks_text() {
-  std::string text;
+  std::string text;  // functions of their own: twice per step their tests would be much code
   for (const char* hook : {"before_kernel", "after_kernel"}) {
     text += fmt::format(
-        "static void {0}(const bc_context *context, int32_t kernel, const char *name) {{\n"
+        "BC_KERNEL void {0}(const bc_context *context, int32_t kernel, const char *name) {{\n"
         "  const size_t needed = offsetof(bc_context, {0}) + sizeof context->{0};\n"
         "  if (context == NULL || context->struct_bytes < needed) return;\n"
         "  if (context->{0} != NULL) context->{0}(context->user, kernel, name);\n}}\n\n",

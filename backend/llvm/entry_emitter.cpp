@@ -3,8 +3,11 @@
 
 #include <llvm/IR/Constants.h>
 
+#include <utility>
+
 #include "backend/llvm/expr_emitter.h"
 #include "backend/llvm/function_attributes.h"
+#include "backend/llvm/hooks.h"
 #include "backend/llvm/pieces.h"
 #include "ir/graph/error.h"
 #include "ir/loop/liveness.h"
@@ -24,13 +27,11 @@ enum Argument : unsigned { kState, kIn, kOut, kArena, kArenaBytes, kContext, kAr
 class EntryEmitter {
  public:
   EntryEmitter(const loop::Program& program, const loop::EntryPoint& entry, const EntryAbi& abi,
-               const Types& types, const LlvmOptions& options, const ModuleSymbols& symbols,
-               llvm::Module& module)
+               const Types& types, const ModuleSymbols& symbols, llvm::Module& module)
       : program_(program),
         entry_(entry),
         abi_(abi),
         types_(types),
-        options_(options),
         symbols_(symbols),
         module_(module),
         context_(module.getContext()),
@@ -45,9 +46,10 @@ class EntryEmitter {
     for (size_t i = 0; i < abi_.inputs.size(); ++i) {
       if (abi_.inputs[i].range) check_range(i);
     }
-    load_hooks();
+    load_context();
     allocate_closure();
     emit_steps(entry_.steps);
+    end_step();
     builder_.CreateRet(status(Status::ok));
   }
 
@@ -56,7 +58,7 @@ class EntryEmitter {
   llvm::Value* violated(const Check& check);
   llvm::Value* misaligned(llvm::Value* pointer, int64_t alignment);
   void bind_arguments();
-  void load_hooks();
+  void load_context();
   void check_range(size_t input);
   void check_finite(const Step& step);
   void emit_steps(const std::vector<Step>& steps);
@@ -68,8 +70,8 @@ class EntryEmitter {
   void emit_hooked_step(const Step& step, const StepAbi& abi);
   void emit_copy(const Step& step);
   void allocate_closure();
-  void emit_hook(llvm::Value* hook, int32_t number, llvm::Value* name);
-  llvm::Value* step_name(const StepAbi& step);
+  void begin_step(int32_t number);
+  void end_step() { begin_step(kNoStep); }
   llvm::Value* address(BufferId id);
 
   llvm::Constant* status(Status code) {
@@ -113,7 +115,6 @@ class EntryEmitter {
   const loop::EntryPoint& entry_;
   const EntryAbi& abi_;
   const Types& types_;
-  const LlvmOptions& options_;
   const ModuleSymbols& symbols_;
   llvm::Module& module_;
   llvm::LLVMContext& context_;
@@ -127,8 +128,8 @@ class EntryEmitter {
   llvm::Value* closure_ = nullptr;  // of the kernel that is shared out
   llvm::Value* user_ = nullptr;
   llvm::Value* parallel_for_ = nullptr;
-  llvm::Value* before_ = nullptr;
-  llvm::Value* after_ = nullptr;
+  llvm::Value* hooked_ = nullptr;               // the context, or null where it has no hook
+  int32_t under_way_ = kNoStep;                 // the step that the hooks do not know to be done
   std::map<BufferId, llvm::Value*> arguments_;  // inputs and outputs
   size_t next_step_ = 0;                        // number among all steps of the entry point
 };
@@ -256,6 +257,7 @@ void EntryEmitter::check_range(size_t input) {
 
 /// An exponent of ones is infinity or NaN.
 void EntryEmitter::check_finite(const Step& step) {
+  end_step();
   const bool is_double = program_.buffer(step.buffers[0]).element == ElementType::f64;
   llvm::Type* type = llvm::Type::getIntNTy(context_, is_double ? 64 : 32);
   llvm::Constant* ones =
@@ -264,36 +266,36 @@ void EntryEmitter::check_finite(const Step& step) {
   fail_if(builder_.CreateICmpEQ(builder_.CreateAnd(bits, ones), ones), Status::nonfinite);
 }
 
-/// parallel_for and the hooks of bc_context, null where the caller has none.
-void EntryEmitter::load_hooks() {
-  const int64_t pointer_bytes = types_.target().pointer_bits / 8;
+/// What the caller's bc_context adds to the call, null where there is none.
+void EntryEmitter::load_context() {
+  const ContextLayout layout(types_.target().pointer_bits / 8);
   llvm::Value* context = argument(kContext);
+  llvm::Value* null = llvm::ConstantPointerNull::get(pointer_);
   llvm::BasicBlock* start = builder_.GetInsertBlock();
   llvm::BasicBlock* check = llvm::BasicBlock::Create(context_, "context", function_);
-  llvm::BasicBlock* read = llvm::BasicBlock::Create(context_, "hooks", function_);
+  llvm::BasicBlock* read = llvm::BasicBlock::Create(context_, "members", function_);
   llvm::BasicBlock* join = llvm::BasicBlock::Create(context_, "run", function_);
   builder_.CreateCondBr(builder_.CreateIsNull(context), join, check);
   builder_.SetInsertPoint(check);
-  // {uint32_t struct_bytes, flags; void *user; parallel_for; before_kernel; after_kernel}
   llvm::Value* bytes = field(context, 0, llvm::Type::getInt32Ty(context_));
-  llvm::Value* present = builder_.CreateICmpUGE(
-      bytes, llvm::ConstantInt::getSigned(bytes->getType(), 8 + 4 * pointer_bytes));
+  llvm::Value* present =
+      builder_.CreateICmpUGE(bytes, llvm::ConstantInt::getSigned(bytes->getType(), layout.bytes));
   builder_.CreateCondBr(present, read, join);
   builder_.SetInsertPoint(read);
-  llvm::Value* loaded[4] = {field(context, 8, pointer_),
-                            field(context, 8 + pointer_bytes, pointer_),
-                            field(context, 8 + 2 * pointer_bytes, pointer_),
-                            field(context, 8 + 3 * pointer_bytes, pointer_)};
+  llvm::Value* before = builder_.CreateIsNotNull(field(context, layout.before_kernel, pointer_));
+  llvm::Value* after = builder_.CreateIsNotNull(field(context, layout.after_kernel, pointer_));
+  llvm::Value* hooked = builder_.CreateSelect(builder_.CreateOr(before, after), context, null);
+  llvm::Value* loaded[3] = {field(context, layout.user, pointer_),
+                            field(context, layout.parallel_for, pointer_), hooked};
   builder_.CreateBr(join);
   builder_.SetInsertPoint(join);
-  llvm::Value** fields[4] = {&user_, &parallel_for_, &before_, &after_};
-  for (int i = 0; i < 4; ++i) {
+  llvm::Value** members[3] = {&user_, &parallel_for_, &hooked_};
+  for (int i = 0; i < 3; ++i) {
     llvm::PHINode* phi = builder_.CreatePHI(pointer_, 3);
-    llvm::Value* null = llvm::ConstantPointerNull::get(pointer_);
     phi->addIncoming(null, start);
     phi->addIncoming(null, check);
     phi->addIncoming(loaded[i], read);
-    *fields[i] = phi;
+    *members[i] = phi;
   }
 }
 
@@ -320,27 +322,14 @@ llvm::Value* EntryEmitter::address(BufferId id) {
   return found->second;
 }
 
-llvm::Value* EntryEmitter::step_name(const StepAbi& step) {
-  if (!options_.names) return llvm::ConstantPointerNull::get(pointer_);
-  llvm::Constant* data = llvm::ConstantDataArray::getString(context_, step.name);
-  auto* global = new llvm::GlobalVariable(module_, data->getType(), true,
-                                          llvm::GlobalValue::PrivateLinkage, data, "name");
-  global->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
-  global->setAlignment(llvm::Align(1));
-  return global;
-}
-
-void EntryEmitter::emit_hook(llvm::Value* hook, int32_t number, llvm::Value* name) {
-  llvm::BasicBlock* call = llvm::BasicBlock::Create(context_, "hook", function_);
-  llvm::BasicBlock* next = llvm::BasicBlock::Create(context_, "step", function_);
-  builder_.CreateCondBr(builder_.CreateIsNull(hook), next, call);
-  builder_.SetInsertPoint(call);
+/// Tells the hooks that the step under way is done and that this one begins, in one call: what is
+/// tested here, step after step, compilers would make two ways through all of them.
+void EntryEmitter::begin_step(int32_t number) {
+  const int32_t done = std::exchange(under_way_, number);
+  if (done == kNoStep && number == kNoStep) return;
   llvm::Type* int32 = llvm::Type::getInt32Ty(context_);
-  auto* type =
-      llvm::FunctionType::get(llvm::Type::getVoidTy(context_), {pointer_, int32, pointer_}, false);
-  builder_.CreateCall(type, hook, {user_, llvm::ConstantInt::getSigned(int32, number), name});
-  builder_.CreateBr(next);
-  builder_.SetInsertPoint(next);
+  builder_.CreateCall(symbols_.hooks, {hooked_, llvm::ConstantInt::getSigned(int32, done),
+                                       llvm::ConstantInt::getSigned(int32, number)});
 }
 
 /// A step that writes an output the caller may leave out runs only if it is there.
@@ -351,11 +340,13 @@ void EntryEmitter::emit_step(const Step& step) {
   if (step.kind == StepKind::branch) return emit_branch(step);
   for (const BufferId id : entry_.optional_outputs) {
     if (!loop::written_buffers(program_, step).contains(id)) continue;
+    end_step();
     llvm::BasicBlock* run = llvm::BasicBlock::Create(context_, "wanted", function_);
     llvm::BasicBlock* next = llvm::BasicBlock::Create(context_, "left_out", function_);
     builder_.CreateCondBr(builder_.CreateIsNull(arguments_.at(id)), next, run);
     builder_.SetInsertPoint(run);
     emit_hooked_step(step, abi);
+    end_step();
     builder_.CreateBr(next);
     builder_.SetInsertPoint(next);
     return;
@@ -387,6 +378,7 @@ llvm::Value* EntryEmitter::loop_end(const Step& step) {
 
 /// Hooks are called for the steps inside, in every trip.
 void EntryEmitter::emit_loop(const Step& step) {
+  end_step();
   llvm::Value* end = loop_end(step);
   llvm::Constant* one = llvm::ConstantInt::get(types_.index(), 1);
   llvm::BasicBlock* before = builder_.GetInsertBlock();
@@ -409,6 +401,7 @@ void EntryEmitter::emit_loop(const Step& step) {
   environment_.values[step.symbol] =
       step.reverse ? builder_.CreateSub(builder_.CreateSub(end, trip), one) : trip;
   emit_steps(step.body);
+  end_step();
   environment_.values.erase(step.symbol);
   trip->addIncoming(builder_.CreateAdd(trip, one), builder_.GetInsertBlock());
   builder_.CreateBr(test);
@@ -416,23 +409,24 @@ void EntryEmitter::emit_loop(const Step& step) {
 }
 
 void EntryEmitter::emit_branch(const Step& step) {
+  end_step();
   llvm::BasicBlock* then = llvm::BasicBlock::Create(context_, "then", function_);
   llvm::BasicBlock* otherwise = llvm::BasicBlock::Create(context_, "else", function_);
   llvm::BasicBlock* next = llvm::BasicBlock::Create(context_, "joined", function_);
   builder_.CreateCondBr(is_true(step.buffers[0]), then, otherwise);
   builder_.SetInsertPoint(then);
   emit_steps(step.body);
+  end_step();
   builder_.CreateBr(next);
   builder_.SetInsertPoint(otherwise);
   emit_steps(step.otherwise);
+  end_step();
   builder_.CreateBr(next);
   builder_.SetInsertPoint(next);
 }
 
 void EntryEmitter::emit_hooked_step(const Step& step, const StepAbi& abi) {
-  const int32_t number = abi.number;
-  llvm::Value* name = step_name(abi);
-  emit_hook(before_, number, name);
+  begin_step(abi.number);
   if (step.kind == StepKind::copy) {
     emit_copy(step);
   } else {
@@ -449,7 +443,6 @@ void EntryEmitter::emit_hooked_step(const Step& step, const StepAbi& abi) {
       builder_.CreateCall(kernel, args);
     }
   }
-  emit_hook(after_, number, name);
 }
 
 /// Room for the largest closure of the entry point's steps.
@@ -473,9 +466,8 @@ void EntryEmitter::emit_copy(const Step& step) {
 }  // namespace
 
 void emit_entry(const loop::Program& program, const loop::EntryPoint& entry, const EntryAbi& abi,
-                const Types& types, const LlvmOptions& options, const ModuleSymbols& symbols,
-                llvm::Module& module) {
-  EntryEmitter(program, entry, abi, types, options, symbols, module).emit();
+                const Types& types, const ModuleSymbols& symbols, llvm::Module& module) {
+  EntryEmitter(program, entry, abi, types, symbols, module).emit();
 }
 
 }  // namespace backcast::llvm_backend

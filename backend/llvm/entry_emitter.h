@@ -18,11 +18,11 @@ struct ModuleSymbols {
   std::map<std::string, llvm::Function*> kernels;
   llvm::GlobalVariable* state_layout = nullptr;  // of a training library
   llvm::Function* state_check = nullptr;         // bc_state_check
+  llvm::Function* hooks = nullptr;               // see emit_hooks()
 };
 
 /// `abi` describes `entry`: the function's name, the fields of its structs, its checks.
 void emit_entry(const loop::Program& program, const loop::EntryPoint& entry, const EntryAbi& abi,
-                const Types& types, const LlvmOptions& options, const ModuleSymbols& symbols,
-                llvm::Module& module);
+                const Types& types, const ModuleSymbols& symbols, llvm::Module& module);
 
 }  // namespace backcast::llvm_backend

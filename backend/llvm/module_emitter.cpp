@@ -8,6 +8,7 @@
 #include "backend/llvm/aliasing.h"
 #include "backend/llvm/entry_emitter.h"
 #include "backend/llvm/function_attributes.h"
+#include "backend/llvm/hooks.h"
 #include "backend/llvm/kernel_emitter.h"
 #include "backend/llvm/state_emitter.h"
 #include "ir/graph/error.h"
@@ -39,9 +40,9 @@ class ModuleEmitter {
     for (const auto& [name, kernel] : program_.kernels) symbols.kernels[name] = emit_kernel(kernel);
     const Abi abi = abi_of(program_);
     emit_state(program_, abi, types_, *module_, symbols);
+    symbols.hooks = emit_hooks(abi, types_, options_.names, *module_);
     for (size_t i = 0; i < program_.entries.size(); ++i) {
-      emit_entry(program_, program_.entries[i], abi.entries[i], types_, options_, symbols,
-                 *module_);
+      emit_entry(program_, program_.entries[i], abi.entries[i], types_, symbols, *module_);
     }
     if (abi.state.bytes > 0) link_runtime(target_, *module_);
     return std::move(module_);
@@ -100,7 +101,7 @@ llvm::Function* ModuleEmitter::emit_kernel(const loop::Kernel& kernel) {
   params.resize(params.size() + kernel.sizes.size(), types_.index());
   auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), params, false);
   llvm::Function* function = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage,
-                                                    program_.name + "_k_" + kernel.name, *module_);
+                                                    kernel_symbol(program_, kernel.name), *module_);
   set_function_attributes(*function, target_);
   function->addFnAttr(llvm::Attribute::NoInline);
   const std::vector<bool> exclusive = exclusive_buffers(program_, kernel);
@@ -157,6 +158,10 @@ llvm::Function* ModuleEmitter::math_function(const std::string& name, int32_t la
 }
 
 }  // namespace
+
+std::string kernel_symbol(const loop::Program& program, const std::string& kernel) {
+  return program.name + "_k_" + kernel;
+}
 
 std::unique_ptr<llvm::Module> emit_module(const loop::Program& program, const TargetInfo& target,
                                           const LlvmOptions& options, llvm::LLVMContext& context,

@@ -149,6 +149,42 @@ TEST_F(EntryCall, CallsHooks) {
   EXPECT_EQ(log, "");
 }
 
+/// Steps in a loop begin and end in every trip, and what stands around it is not under way.
+TEST(Entry, HooksFollowLoops) {
+  loop::Program looped = chain();
+  loop::Step trips;
+  trips.kind = StepKind::loop;
+  trips.buffers = {-1, -1};
+  trips.symbol = "t";
+  trips.count = 2;
+  trips.body = {looped.entries[0].steps[1]};
+  looped.entries[0].steps[1] = trips;
+  std::string log;
+  bc_context context = {};
+  context.struct_bytes = sizeof(context);
+  context.user = &log;
+  context.before_kernel = [](void* user, int32_t kernel, const char* name) {
+    *static_cast<std::string*>(user) += fmt::format("<{} {}", kernel, name == nullptr ? "" : name);
+  };
+  context.after_kernel = [](void* user, int32_t kernel, const char* name) {
+    EXPECT_EQ(name == nullptr, static_cast<std::string*>(user)->ends_with(" "));
+    *static_cast<std::string*>(user) += fmt::format(" {}>", kernel);
+  };
+  alignas(64) std::byte arena[256] = {};
+  const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  float y[8] = {};
+  const Inputs in{2, x};
+  const Outputs out{y};
+  for (const bool names : {true, false}) {
+    const CompiledProgram program(looped, host_target(), {.names = names});
+    log.clear();
+    const auto run = reinterpret_cast<Function>(program.symbol("chain_run"));
+    EXPECT_EQ(run(&in, &out, arena, 192, &context), BC_OK);
+    EXPECT_EQ(log, names ? "<0 scale_two 0><2 copy 2><2 copy 2><3 scale_three 3>"
+                         : "<0  0><2  2><2  2><3  3>");
+  }
+}
+
 TEST(Entry, RefusesInputsOfAnotherType) {
   const CompiledProgram program(chain(), host_target(), {.level = 0});
   EXPECT_THROW(program.run("run", {}), CompileError);
