@@ -17,9 +17,15 @@ struct Options {
   CompileRequest request;
   std::vector<std::string> dims, print_after;
   TrainingOptions training;
-  std::string output = ".", emit = "lib", ram;
+  std::string output = ".", emit = "lib", names = "auto", ram;
   ModelOptions model_options;
 };
+
+std::optional<bool> parse_names(const std::string& word) {
+  if (word == "auto") return std::nullopt;
+  if (word == "on" || word == "off") return word == "on";
+  throw CompileError("--names " + word + ": choose one of auto, on, off");
+}
 
 CompiledModel compile_with_progress(CompileRequest request) {
   ProgressLine line(stderr);
@@ -42,7 +48,7 @@ int run(Options& o) {
   if (!o.request.pipeline.stop_after.empty() && emit != Emit::ir) {
     throw CompileError("--stop-after needs --emit ir: what is there is no library yet");
   }
-  Files files = emit_files(model, emit);
+  Files files = emit_files(model, emit, {.names = parse_names(o.names)});
   write_files(o.output, files);
   auto report = files.find(model.abi.prefix + ".report.txt");
   if (report != files.end()) fmt::print("{}", report->second);
@@ -60,6 +66,11 @@ Action add_compile(CLI::App& app) {
                  "prefix of every symbol; default: the model's file name");
   app.add_option("--target", o->request.target, "see `inspect --targets`")->capture_default_str();
   app.add_option("--emit", o->emit, "lib, c, obj, llvm or ir")->capture_default_str();
+  app.add_option(
+         "--names", o->names,
+         "what the hooks of bc_context are told of a step beside its number in the report: "
+         "on: the model's nodes, for some flash; off: nothing; auto: off on microcontrollers")
+      ->capture_default_str();
   app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
   o->model_options.add_to(app);
   app.add_option("--max-trips", o->request.max_trips,

@@ -200,20 +200,24 @@ CompiledModel compile_model(const CompileRequest& request) {
 
 namespace {
 
-int64_t code_bytes(const std::string& object) {
-  int64_t total = 0;
-  for (const ObjectSection& section : read_object(object).sections) {
-    if (section.executable) total += section.bytes;
+/// What stays in flash: code, and all that is neither code nor weights.
+void measure(const ObjectFile& object, ReportOptions& report, int64_t weight_bytes) {
+  int64_t code = 0, data = 0;
+  for (const ObjectSection& section : read_object(object.bytes).sections) {
+    if (section.allocated) (section.executable ? code : data) += section.bytes;
   }
-  return total;
+  report.code_bytes = code;
+  report.table_bytes = data - weight_bytes;
+  report.kernel_bytes = object.kernel_bytes;
 }
 
 }  // namespace
 
-Files emit_files(const CompiledModel& model, Emit emit) {
+Files emit_files(const CompiledModel& model, Emit emit, const EmitOptions& options) {
   Files files;
   const std::string& name = model.abi.prefix;
   const loop::Program& program = model.result.program;
+  const bool names = options.names.value_or(!model.target.is_microcontroller());
   if (emit == Emit::ir) {
     std::string text_name =
         model.result.lowered ? program.name : library_name("", model.model_file);
@@ -221,15 +225,15 @@ Files emit_files(const CompiledModel& model, Emit emit) {
       files[text_name + ".ir"] = loop::print(program);
       files[text_name + ".constants"] = loop::print_constants(program);
     } else {
-      PrintOptions options;
-      options.side_file = text_name + ".constants";
-      files[text_name + ".ir"] = print(model.result.module, options);
-      files[text_name + ".constants"] = print_constants(model.result.module, options);
+      PrintOptions print_options;
+      print_options.side_file = text_name + ".constants";
+      files[text_name + ".ir"] = print(model.result.module, print_options);
+      files[text_name + ".constants"] = print_constants(model.result.module, print_options);
     }
     return files;
   }
   if (emit == Emit::llvm) {
-    files[name + ".ll"] = emit_llvm_text(program, model.target);
+    files[name + ".ll"] = emit_llvm_text(program, model.target, {.names = names});
     return files;
   }
   HeaderOptions header;
@@ -253,18 +257,19 @@ Files emit_files(const CompiledModel& model, Emit emit) {
   report.bands = model.result.notes.bands;
   report.recomputation = model.result.notes.recomputation;
   if (emit == Emit::c) {
-    COptions options;
-    options.header = header;
-    CSource source = emit_c(program, model.target, options);
+    COptions c_options;
+    c_options.header = header;
+    c_options.names = names;
+    CSource source = emit_c(program, model.target, c_options);
     files[name + ".c"] = source.source;
     files[name + ".h"] = source.header;
     if (!source.constants_bin.empty()) files[source.constants_name] = source.constants_bin;
     report.stack_bytes = source.stack_bytes;
   } else {
-    ObjectFile object = emit_object(program, model.target);
+    ObjectFile object = emit_object(program, model.target, {.names = names});
     header.stack_bytes = object.stack_bytes;
     report.stack_bytes = object.stack_bytes;
-    report.code_bytes = code_bytes(object.bytes);
+    measure(object, report, model.abi.weight_bytes);
     files[name + ".h"] = header_text(model.abi, header);
     if (emit == Emit::obj) {
       files[name + ".o"] = object.bytes;

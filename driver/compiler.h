@@ -61,7 +61,12 @@ std::string library_name(const std::string& wish, const std::string& model_path)
 
 /// Name → bytes of every file that an emission consists of.
 using Files = std::map<std::string, std::string>;
-Files emit_files(const CompiledModel& model, Emit emit);
+struct EmitOptions {
+  /// The hooks of bc_context are told names of steps; unless chosen, not on microcontrollers, where
+  /// these would take flash.
+  std::optional<bool> names;
+};
+Files emit_files(const CompiledModel& model, Emit emit, const EmitOptions& options = {});
 
 /// Writes all files or none: each goes to a temporary neighbour first. Creates the folder.
 /// CompileError when the folder cannot be made or written.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "ir/graph/error.h"
 #include "ir/loop/liveness.h"
@@ -128,8 +129,9 @@ void append_runs(const loop::Program& program, const std::vector<loop::Step>& st
   }
 }
 
+/// `code`: of the kernels that no step before calls.
 ReportEntry entry_report(const loop::Program& program, const loop::EntryPoint& entry,
-                         const EntryAbi& abi) {
+                         const EntryAbi& abi, std::map<std::string, int64_t>& code) {
   ReportEntry result;
   result.name = entry.name;
   const std::map<BufferId, Interval> intervals = lifetimes(program, entry);
@@ -139,6 +141,8 @@ ReportEntry entry_report(const loop::Program& program, const loop::EntryPoint& e
   for (size_t i = 0; i < steps.size(); ++i) {
     ReportStep step = step_report(program, *steps[i], abi.steps[i]);
     step.macs *= runs[i];
+    if (steps[i]->kind == loop::StepKind::call)
+      step.code_bytes = std::exchange(code[step.kernel], 0);
     for (const auto& [id, interval] : intervals) {
       if (interval.first <= i && i <= interval.last) step.live.push_back(describe(program, id));
     }
@@ -177,6 +181,7 @@ Report report_of(const loop::Program& program, const ReportOptions& options) {
   report.arena_alignment = abi.arena_alignment;
   report.weight_bytes = abi.weight_bytes;
   report.code_bytes = options.code_bytes;
+  report.table_bytes = options.table_bytes;
   report.dropped_channels = options.dropped_channels;
   report.macs_before = options.macs_before;
   report.promise = options.promise;
@@ -196,8 +201,9 @@ Report report_of(const loop::Program& program, const ReportOptions& options) {
                             to_string(TensorType{buffer.element, loop::model_shape(buffer)}),
                             v.offset, v.bytes});
   }
+  std::map<std::string, int64_t> code = options.kernel_bytes;
   for (size_t i = 0; i < program.entries.size(); ++i) {
-    report.entries.push_back(entry_report(program, program.entries[i], abi.entries[i]));
+    report.entries.push_back(entry_report(program, program.entries[i], abi.entries[i], code));
   }
   return report;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ struct ReportOptions {
   std::string model_file, target, version;
   std::optional<int64_t> code_bytes;   // machine code, where it is known
   std::optional<int64_t> stack_bytes;  // most that a call takes
+  int64_t table_bytes = 0;             // names of steps, what describes the state; with code_bytes
   int64_t dropped_channels = 0;        // that no input within `promise` changes
   int64_t macs_before = 0;             // with them
   std::string promise;                 // "valid for inputs within ±1e+06"; empty: for all
@@ -31,6 +33,7 @@ struct ReportOptions {
   std::vector<std::string> skips_zeros;  // nodes whose sums leave out factors of zero
   std::string bands;                     // what runs in bands, and what that copies and saves
   std::string recomputation;             // what is computed again, and what that costs and saves
+  std::map<std::string, int64_t> kernel_bytes;  // machine code by kernel, where it is known
 };
 
 /// An arena buffer that holds a value while a step runs, or an operand of the step.
@@ -49,6 +52,7 @@ struct ReportStep {
   std::vector<std::string> nodes;  // of the model: `conv1 (Conv)`
   int64_t macs = 0;                // in all trips of the loops around it, at most
   int64_t weight_bytes = 0;        // constants it reads
+  int64_t code_bytes = 0;          // of its kernel, where known and no step before has it
   int64_t live_bytes = 0;          // of the arena, while it runs
   bool is_shared = false;          // out among the threads of a parallel_for
   std::vector<ReportBuffer> operands;
@@ -83,6 +87,7 @@ struct Report {
   int64_t state_alignment = 1;
   std::vector<ReportState> state;  // in order
   std::optional<int64_t> code_bytes, stack_bytes;
+  int64_t table_bytes = 0;
   int64_t dropped_channels = 0, macs_before = 0;
   std::string promise;
   std::vector<ReportWinograd> winograd;

@@ -67,10 +67,13 @@ std::string summary(const Report& report) {
     line("state", report.state_bytes,
          fmt::format("kept by the caller, aligned to {}", report.state_alignment));
   }
-  line("flash", report.weight_bytes + report.code_bytes.value_or(0),
-       report.code_bytes ? fmt::format("{} constants, {} code", grouped(report.weight_bytes),
-                                       grouped(*report.code_bytes))
-                         : "constants; the compiler adds the code");
+  std::string parts = "constants; the compiler adds the code";
+  if (report.code_bytes) {
+    parts = fmt::format("{} constants, {} code", grouped(report.weight_bytes),
+                        grouped(*report.code_bytes));
+    if (report.table_bytes > 0) parts += fmt::format(", {} tables", grouped(report.table_bytes));
+  }
+  line("flash", report.weight_bytes + report.code_bytes.value_or(0) + report.table_bytes, parts);
   if (report.stack_bytes) line("stack", *report.stack_bytes, "");
   text += fmt::format("{:<10}{:>14}\n", "parameters", grouped(report.parameters));
   if (report.dropped_channels > 0) {
@@ -97,10 +100,16 @@ std::string entry_table(const Report& report, const ReportEntry& entry) {
                         100 * static_cast<double>(shared) / static_cast<double>(entry.macs));
   }
   text += "\n\n";
-  Table steps({"step", "MACs", "weights", "live RAM", "kernel: nodes"});
+  std::vector<std::string> head{"step", "MACs", "weights", "live RAM", "kernel: nodes"};
+  if (report.code_bytes) head.insert(head.begin() + 3, "code");
+  Table steps(head);
   for (const ReportStep& step : entry.steps) {
-    steps.add({fmt::format("{}", step.number), grouped(step.macs), grouped(step.weight_bytes),
-               grouped(step.live_bytes), step.kernel + ": " + joined(step.nodes)});
+    std::vector<std::string> row{fmt::format("{}", step.number), grouped(step.macs),
+                                 grouped(step.weight_bytes), grouped(step.live_bytes),
+                                 step.kernel + ": " + joined(step.nodes)};
+    const std::string code = step.code_bytes > 0 ? grouped(step.code_bytes) : "";
+    if (report.code_bytes) row.insert(row.begin() + 3, code);
+    steps.add(std::move(row));
   }
   text += steps.text();
   if (entry.lifetimes.empty()) return text;
@@ -163,6 +172,7 @@ Json entry_json(const ReportEntry& entry) {
                      {"nodes", step.nodes},
                      {"macs", step.macs},
                      {"weight_bytes", step.weight_bytes},
+                     {"code_bytes", step.code_bytes},
                      {"live_bytes", step.live_bytes},
                      {"shared", step.is_shared},
                      {"operands", buffers_json(step.operands)},
@@ -214,7 +224,10 @@ std::string report_json(const Report& report) {
     json["macs_before"] = report.macs_before;
     json["promise"] = report.promise;
   }
-  if (report.code_bytes) json["code_bytes"] = *report.code_bytes;
+  if (report.code_bytes) {
+    json["code_bytes"] = *report.code_bytes;
+    json["table_bytes"] = report.table_bytes;
+  }
   if (report.stack_bytes) json["stack_bytes"] = *report.stack_bytes;
   for (const ReportWinograd& layer : report.winograd) {
     Json row = {{"node", layer.node}, {"tile", layer.tile}};

@@ -7,6 +7,7 @@
 
 #include "backend/llvm/codegen.h"
 #include "backend/llvm/module_emitter.h"
+#include "backend/llvm/object_reader.h"
 #include "ir/graph/error.h"
 
 namespace backcast {
@@ -35,7 +36,13 @@ ObjectFile emit_object(const loop::Program& program, const TargetInfo& target,
       llvm_backend::make_target_machine(target, options.level);
   const std::unique_ptr<llvm::Module> module =
       checked_module(program, target, options, context, *machine);
-  return llvm_backend::generate_object(*module, *machine, target);
+  ObjectFile object = llvm_backend::generate_object(*module, *machine, target);
+  const std::string prefix = llvm_backend::kernel_symbol(program, "");
+  for (const ObjectSymbol& symbol : read_object(object.bytes).symbols) {
+    if (!symbol.name.starts_with(prefix)) continue;
+    object.kernel_bytes[symbol.name.substr(prefix.size())] = symbol.bytes;
+  }
+  return object;
 }
 
 std::string emit_llvm_text(const loop::Program& program, const TargetInfo& target,

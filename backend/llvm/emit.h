@@ -29,6 +29,8 @@ struct ObjectFile {
   int64_t stack_bytes = 0;
   /// Frame of each function, by symbol.
   std::map<std::string, int64_t> frames;
+  /// Machine code of each kernel, by its name.
+  std::map<std::string, int64_t> kernel_bytes;
 };
 
 /// Compiles a planned, legalised program. Each entry point becomes one exported function

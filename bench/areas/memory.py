@@ -25,9 +25,9 @@ CASES = [f"{name}:{batch}" for name in training.ROWS for batch in training.BATCH
 
 
 def sizes(report):
-    return {key: report[key] for key in ("arena_bytes", "arena_bound", "weight_bytes", "code_bytes",
-                                         "stack_bytes")} | {
-        "state_bytes": report.get("state_bytes", 0)}
+    flash = sum(report[key] for key in ("weight_bytes", "code_bytes", "table_bytes"))
+    return {key: report[key] for key in ("arena_bytes", "arena_bound", "stack_bytes")} | {
+        "flash_bytes": flash, "state_bytes": report.get("state_bytes", 0)}
 
 
 def inference(program, name):
@@ -97,7 +97,7 @@ def table(content, kind, title, peers, others):
         cells = [name, f"{row['arena_bytes']:,}", f"{row['arena_bound']:,}"]
         cells += [f"{row['state_bytes']:,}"] if kind == "training" else []
         cells += [number(ratio, 3), *goals.verdict(NAME, name, "planned / bound", ratio),
-                  f"{row['weight_bytes'] + row['code_bytes']:,}", f"{row['stack_bytes']:,}"]
+                  f"{row['flash_bytes']:,}", f"{row['stack_bytes']:,}"]
         if kind == "inference":
             cells += goals.verdict(NAME, name, "arena", row["arena_bytes"])
             cells += [bytes_cell(row.get("others", {}).get(title)) for title in OTHERS]

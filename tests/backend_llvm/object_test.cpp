@@ -107,7 +107,8 @@ class EveryTarget : public ::testing::TestWithParam<TargetInfo> {};
 
 TEST_P(EveryTarget, ObjectsKeepTheContract) {
   const TargetInfo& target = GetParam();
-  const ObjectFile object = emit_object(example(target), target);
+  const loop::Program program = example(target);
+  const ObjectFile object = emit_object(program, target);
   const ObjectSummary summary = read_object(object.bytes);
   EXPECT_EQ(summary.bits, target.pointer_bits);
   std::vector<std::string> exported;
@@ -122,6 +123,14 @@ TEST_P(EveryTarget, ObjectsKeepTheContract) {
     }
   }
   EXPECT_EQ(exported, std::vector<std::string>{"net_run"});
+  int64_t code = 0;
+  for (const ObjectSection& section : summary.sections) code += section.bytes * section.executable;
+  int64_t kernels = 0;
+  for (const auto& [name, kernel] : program.kernels) {
+    EXPECT_GT(object.kernel_bytes.at(name), 0) << name;
+    kernels += object.kernel_bytes.at(name);
+  }
+  EXPECT_LT(kernels, code);
   bool has_weights = false;
   for (const ObjectSection& section : summary.sections) {
     EXPECT_FALSE(section.writable && section.bytes > 0) << section.name;

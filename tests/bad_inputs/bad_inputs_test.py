@@ -113,6 +113,7 @@ BAD_TRAINING_WORDS = [
     ("--bands some", "choose one of off, auto"),
     ("--skip-zeros some", "choose one of off, auto"),
     ("--winograd f3", "choose one of off, auto"),
+    ("--names some", "choose one of auto, on, off"),
 ]
 
 

@@ -150,7 +150,10 @@ void expect_golden(const std::string& name, const std::string& actual) {
 }
 
 Report sample_report() {
-  return report_of(sample_program(), {"mlp.onnx", "cortex-m4", "0.1.0", 1234, 256});
+  ReportOptions options{"mlp.onnx", "cortex-m4", "0.1.0", 1234, 256};
+  options.table_bytes = 30;
+  options.kernel_bytes = {{"scale", 54}, {"dense", 1020}};
+  return report_of(sample_program(), options);
 }
 
 TEST(Header, Golden) {
