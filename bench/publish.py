@@ -37,8 +37,8 @@ def write_results(areas, measured):
     between, _, after = rest.partition(END)
     kept = {part.partition("\n")[0]: HEAD + part for part in between.split(HEAD)[1:]}
     sections = []
-    for area in areas.values():
-        content = store.read(area.NAME) if area.NAME in measured else None
+    for name, area in areas.items():
+        content = store.read(area.NAME) if name in measured else None
         part = section(area, content) if content else kept.get(area.TITLE)
         if part:
             sections.append(part.rstrip() + "\n")
