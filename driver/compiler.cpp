@@ -201,14 +201,19 @@ CompiledModel compile_model(const CompileRequest& request) {
 namespace {
 
 /// What stays in flash: code, and all that is neither code nor weights.
-void measure(const ObjectFile& object, ReportOptions& report, int64_t weight_bytes) {
+void measure(const std::string& object, const CompiledModel& model, ReportOptions& report) {
+  const ObjectSummary summary = read_object(object);
   int64_t code = 0, data = 0;
-  for (const ObjectSection& section : read_object(object.bytes).sections) {
+  for (const ObjectSection& section : summary.sections) {
     if (section.allocated) (section.executable ? code : data) += section.bytes;
   }
   report.code_bytes = code;
-  report.table_bytes = data - weight_bytes;
-  report.kernel_bytes = object.kernel_bytes;
+  report.table_bytes = data - model.abi.weight_bytes;
+  const std::string prefix = kernel_symbol(model.result.program, "");
+  for (const ObjectSymbol& symbol : summary.symbols) {
+    if (!symbol.name.starts_with(prefix)) continue;
+    report.kernel_bytes[symbol.name.substr(prefix.size())] = symbol.bytes;
+  }
 }
 
 }  // namespace
@@ -269,7 +274,7 @@ Files emit_files(const CompiledModel& model, Emit emit, const EmitOptions& optio
     ObjectFile object = emit_object(program, model.target, {.names = names});
     header.stack_bytes = object.stack_bytes;
     report.stack_bytes = object.stack_bytes;
-    measure(object, report, model.abi.weight_bytes);
+    measure(object.bytes, model, report);
     files[name + ".h"] = header_text(model.abi, header);
     if (emit == Emit::obj) {
       files[name + ".o"] = object.bytes;

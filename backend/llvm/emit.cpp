@@ -7,7 +7,6 @@
 
 #include "backend/llvm/codegen.h"
 #include "backend/llvm/module_emitter.h"
-#include "backend/llvm/object_reader.h"
 #include "ir/graph/error.h"
 
 namespace backcast {
@@ -28,6 +27,10 @@ std::unique_ptr<llvm::Module> checked_module(const loop::Program& program, const
 
 }  // namespace
 
+std::string kernel_symbol(const loop::Program& program, const std::string& kernel) {
+  return program.name + "_k_" + kernel;
+}
+
 ObjectFile emit_object(const loop::Program& program, const TargetInfo& target,
                        const LlvmOptions& options) {
   llvm::LLVMContext context;
@@ -36,13 +39,7 @@ ObjectFile emit_object(const loop::Program& program, const TargetInfo& target,
       llvm_backend::make_target_machine(target, options.level);
   const std::unique_ptr<llvm::Module> module =
       checked_module(program, target, options, context, *machine);
-  ObjectFile object = llvm_backend::generate_object(*module, *machine, target);
-  const std::string prefix = llvm_backend::kernel_symbol(program, "");
-  for (const ObjectSymbol& symbol : read_object(object.bytes).symbols) {
-    if (!symbol.name.starts_with(prefix)) continue;
-    object.kernel_bytes[symbol.name.substr(prefix.size())] = symbol.bytes;
-  }
-  return object;
+  return llvm_backend::generate_object(*module, *machine, target);
 }
 
 std::string emit_llvm_text(const loop::Program& program, const TargetInfo& target,

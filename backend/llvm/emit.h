@@ -29,8 +29,6 @@ struct ObjectFile {
   int64_t stack_bytes = 0;
   /// Frame of each function, by symbol.
   std::map<std::string, int64_t> frames;
-  /// Machine code of each kernel, by its name.
-  std::map<std::string, int64_t> kernel_bytes;
 };
 
 /// Compiles a planned, legalised program. Each entry point becomes one exported function
@@ -39,6 +37,9 @@ struct ObjectFile {
 /// library. Equal input gives equal bytes.
 ObjectFile emit_object(const loop::Program& program, const TargetInfo& target,
                        const LlvmOptions& options = {});
+
+/// The symbol of a kernel's function.
+std::string kernel_symbol(const loop::Program& program, const std::string& kernel);
 
 /// The module as LLVM assembly, after the passes of the level; large constants are printed.
 std::string emit_llvm_text(const loop::Program& program, const TargetInfo& target,

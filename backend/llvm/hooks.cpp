@@ -6,6 +6,7 @@
 #include <map>
 
 #include "backend/llvm/function_attributes.h"
+#include "backend/llvm/private_constant.h"
 
 namespace backcast::llvm_backend {
 namespace {
@@ -52,30 +53,22 @@ class HooksEmitter {
   llvm::Value* at(llvm::Value* base, llvm::Value* bytes) {
     return builder_.CreateInBoundsGEP(llvm::Type::getInt8Ty(context_), base, bytes);
   }
-  llvm::GlobalVariable* constant(llvm::Constant* data, const char* name, uint64_t alignment) {
-    auto* global = new llvm::GlobalVariable(module_, data->getType(), true,
-                                            llvm::GlobalValue::PrivateLinkage, data, name);
-    global->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
-    global->setAlignment(llvm::Align(alignment));
-    return global;
-  }
-
   /// One text of all names, and where the name of each step begins: no pointer to relocate.
   void collect_names() {
     std::map<std::string, uint32_t> known;
-    std::map<int32_t, uint32_t> begins;
+    std::vector<uint32_t> begins;  // by number: these count the steps of all entry points
     std::string text;
     for (const EntryAbi& entry : abi_.entries) {
       for (const StepAbi& step : entry.steps) {
         const auto [name, fresh] = known.try_emplace(step.name, text.size());
         if (fresh) text += step.name + '\0';
-        begins[step.number] = name->second;
+        begins.push_back(name->second);
       }
     }
-    std::vector<uint32_t> table(begins.empty() ? 0 : begins.rbegin()->first + 1);
-    for (const auto& [number, begin] : begins) table[static_cast<size_t>(number)] = begin;
-    text_ = constant(llvm::ConstantDataArray::getString(context_, text), "names", 1);
-    begins_ = constant(llvm::ConstantDataArray::get(context_, table), "name_begins", 4);
+    text_ =
+        private_constant(module_, llvm::ConstantDataArray::getString(context_, text), "names", 1);
+    begins_ =
+        private_constant(module_, llvm::ConstantDataArray::get(context_, begins), "name_begins", 4);
   }
 
   llvm::Value* name_of(llvm::Value* step) {

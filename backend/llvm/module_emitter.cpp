@@ -10,6 +10,7 @@
 #include "backend/llvm/function_attributes.h"
 #include "backend/llvm/hooks.h"
 #include "backend/llvm/kernel_emitter.h"
+#include "backend/llvm/private_constant.h"
 #include "backend/llvm/state_emitter.h"
 #include "ir/graph/error.h"
 
@@ -86,12 +87,10 @@ llvm::GlobalVariable* ModuleEmitter::emit_constant_data(const loop::Buffer& buff
   const llvm::StringRef raw(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   llvm::Constant* data = llvm::ConstantDataArray::getRaw(
       raw, bytes.size(), llvm::Type::getInt8Ty(module_->getContext()));
-  auto* global = new llvm::GlobalVariable(*module_, data->getType(), true,
-                                          llvm::GlobalValue::PrivateLinkage, data, buffer.name);
-  global->setSection(".rodata." + program_.name);
-  global->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
   const int64_t alignment = std::max(buffer.alignment, byte_size(buffer.element));
-  global->setAlignment(llvm::Align(static_cast<uint64_t>(alignment)));
+  llvm::GlobalVariable* global =
+      private_constant(*module_, data, buffer.name, static_cast<uint64_t>(alignment));
+  global->setSection(".rodata." + program_.name);
   return global;
 }
 
@@ -158,10 +157,6 @@ llvm::Function* ModuleEmitter::math_function(const std::string& name, int32_t la
 }
 
 }  // namespace
-
-std::string kernel_symbol(const loop::Program& program, const std::string& kernel) {
-  return program.name + "_k_" + kernel;
-}
 
 std::unique_ptr<llvm::Module> emit_module(const loop::Program& program, const TargetInfo& target,
                                           const LlvmOptions& options, llvm::LLVMContext& context,

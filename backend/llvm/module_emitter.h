@@ -4,7 +4,6 @@
 #include <llvm/IR/Module.h>
 
 #include <memory>
-#include <string>
 
 #include "backend/llvm/emit.h"
 
@@ -14,8 +13,5 @@ namespace backcast::llvm_backend {
 std::unique_ptr<llvm::Module> emit_module(const loop::Program& program, const TargetInfo& target,
                                           const LlvmOptions& options, llvm::LLVMContext& context,
                                           const llvm::DataLayout& layout);
-
-/// The symbol of a kernel's function.
-std::string kernel_symbol(const loop::Program& program, const std::string& kernel);
 
 }  // namespace backcast::llvm_backend

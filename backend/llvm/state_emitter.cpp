@@ -7,6 +7,7 @@
 #include <llvm/Linker/Linker.h>
 
 #include "backend/llvm/function_attributes.h"
+#include "backend/llvm/private_constant.h"
 #include "ir/graph/error.h"
 
 namespace backcast::llvm_backend {
@@ -79,15 +80,6 @@ class StateEmitter {
                                   value);
   }
 
-  llvm::GlobalVariable* constant_global(llvm::Constant* data, const std::string& name,
-                                        uint64_t alignment) {
-    auto* global = new llvm::GlobalVariable(module_, data->getType(), true,
-                                            llvm::GlobalValue::PrivateLinkage, data, name);
-    global->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
-    global->setAlignment(llvm::Align(alignment));
-    return global;
-  }
-
   llvm::Constant* variable(const StateVariableAbi& v) {
     return llvm::ConstantStruct::getAnon(
         {integer(64, v.name_hash), integer(32, static_cast<uint64_t>(v.offset)),
@@ -107,7 +99,7 @@ class StateEmitter {
          integer(32, static_cast<uint64_t>(state.bytes)),
          integer(32, static_cast<uint64_t>(state.alignment)), integer(32, 0)})};
     for (const StateVariableAbi& v : state.variables) parts.push_back(variable(v));
-    layout_ = constant_global(llvm::ConstantStruct::getAnon(parts), "state_layout", 8);
+    layout_ = private_constant(module_, llvm::ConstantStruct::getAnon(parts), "state_layout", 8);
   }
 
   void emit_initial() {
@@ -119,7 +111,7 @@ class StateEmitter {
     }
     llvm::Constant* data =
         llvm::ConstantDataArray::getRaw(bytes, bytes.size(), llvm::Type::getInt8Ty(context_));
-    initial_ = constant_global(data, "state_initial", 8);
+    initial_ = private_constant(module_, data, "state_initial", 8);
     initial_->setSection(".rodata." + program_.name);
   }
 

@@ -61,6 +61,12 @@ bool reads_memory(const Expr& e) {
   return found;
 }
 
+DefinitionCost cost(const Expr& value) {
+  DefinitionCost total;
+  add_cost(value, total);
+  return total;
+}
+
 DefinitionCost cost(const Definition& definition) {
   DefinitionCost total;
   for (const loop::Accumulator& acc : definition.accumulators) add_cost(acc.value, total);

@@ -19,6 +19,7 @@ struct DefinitionCost {
   int64_t total() const { return arithmetic + indirect; }
 };
 DefinitionCost cost(const loop::Definition& definition);
+DefinitionCost cost(const loop::Expr& value);
 
 /// Iterations at the symbols' maxima: axes and reduction axes.
 int64_t points(const loop::Definition& definition, const SymbolRanges& symbols);

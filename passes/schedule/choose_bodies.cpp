@@ -36,30 +36,27 @@ bool Chooser::needs_rolled_epilogue() const {
         std::array{schedule_.tile_axis, schedule_.jam_axis, schedule_.outer_jam_axis},
         [&](const std::string& axis) { return !axis.empty() && mentions(e->args[0], axis); });
   };
-  loop::Definition epilogue = definition_;
-  epilogue.accumulators.clear();
-  for (const loop::DefinitionOutput& output : epilogue.outputs) {
+  int64_t operations = 0;
+  for (const loop::DefinitionOutput& output : definition_.outputs) {
     bool decided = false;
     loop::visit(output.value, [&](const Expr& e) { decided = decided || is_decided(e); });
     if (decided) return false;
+    operations += cost(output.value).total();
   }
-  if (!small) return math_calls() > 0;
-  return reduce_points() >= kShortSum && cost(epilogue).total() > kShortEpilogue;
+  return small ? reduce_points() >= kShortSum && operations > kShortEpilogue : math_calls() > 0;
 }
 
 /// What a microcontroller executes for a step of a sum, where a multiply-accumulate whose operands
 /// others read as well counts as one; 1 elsewhere.
 int64_t Chooser::step_work() const {
   if (!target_.is_microcontroller() || adds_products()) return 1;
-  loop::Definition sums = definition_;
-  sums.outputs.clear();
-  for (loop::Accumulator& acc : sums.accumulators) {
+  int64_t work = 0;
+  for (const loop::Accumulator& acc : definition_.accumulators) {
     // What guards a step is decided outside of it.
-    if (acc.value->kind == loop::ExprKind::if_then_else) acc.value = Expr(acc.value->args[1]);
-  }
-  int64_t work = cost(sums).total() + std::ssize(sums.accumulators);
-  for (const loop::Accumulator& acc : sums.accumulators) {
-    loop::visit(acc.value, [&](const Expr& e) {
+    const bool guarded = acc.value->kind == loop::ExprKind::if_then_else;
+    const Expr& value = guarded ? acc.value->args[1] : acc.value;
+    work += cost(value).total() + 1;
+    loop::visit(value, [&](const Expr& e) {
       if (e->kind == loop::ExprKind::call) work += kMathInstructions - kMathFunctionCost;
     });
   }

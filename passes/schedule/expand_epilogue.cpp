@@ -113,29 +113,25 @@ void Expansion::write_rows_in_loop(const Bindings& bindings, std::vector<Stmt>& 
 /// Loops over the rows of the tile around what `write` makes of a row and its first cell.
 Stmt Expansion::row_loops(const Bindings& bindings,
                           const std::function<Stmt(const Bindings&, const Expr&)>& write) {
-  struct Level {
-    std::string axis, variable;
-    int64_t extent;
-  };
-  std::vector<Level> levels;
-  const auto add = [&](const std::string& axis, int64_t extent) {
-    levels.push_back({axis, fresh("row"), extent});
-  };
+  std::vector<std::pair<std::string, int64_t>> loops;  // variable, extent
   Bindings place = bindings;
-  if (tile_segment_) add(schedule_.tile_axis, tile_size());
+  Expr row(0);
+  const auto add = [&](const std::string& axis, const Expr& base, int64_t extent) {
+    loops.emplace_back(fresh("row"), extent);
+    const Expr at = loop::var(loops.back().first);
+    place[axis] = base + at;
+    row = row * Expr(extent) + at;
+  };
+  if (tile_segment_) add(schedule_.tile_axis, tile_base_, tile_size());
   const bool jams = !schedule_.jam_axis.empty();
   const int64_t inner = jams ? *static_extent(*axes_.at(schedule_.jam_axis)) : 1;
-  if (!schedule_.outer_jam_axis.empty()) add(schedule_.outer_jam_axis, schedule_.jam / inner);
-  if (jams) add(schedule_.jam_axis, inner);
-  Expr row(0);
-  for (const Level& level : levels) {
-    const Expr at = loop::var(level.variable);
-    row = row * Expr(level.extent) + at;
-    place[level.axis] = level.axis == schedule_.tile_axis ? tile_base_ + at : at;
+  if (!schedule_.outer_jam_axis.empty()) {
+    add(schedule_.outer_jam_axis, Expr(0), schedule_.jam / inner);
   }
+  if (jams) add(schedule_.jam_axis, Expr(0), inner);
   Stmt result = write(place, row * Expr(vectors()));
-  for (size_t i = levels.size(); i-- > 0;) {
-    result = loop::for_loop(levels[i].variable, Expr(0), Expr(levels[i].extent), result);
+  for (size_t i = loops.size(); i-- > 0;) {
+    result = loop::for_loop(loops[i].first, Expr(0), Expr(loops[i].second), result);
   }
   return result;
 }

@@ -1,0 +1,13 @@
+// Internal to backend/llvm: read-only data that only the module itself sees.
+#pragma once
+
+#include <llvm/IR/Module.h>
+
+#include <string>
+
+namespace backcast::llvm_backend {
+
+llvm::GlobalVariable* private_constant(llvm::Module& module, llvm::Constant* data,
+                                       const std::string& name, uint64_t alignment);
+
+}  // namespace backcast::llvm_backend
