@@ -1,9 +1,11 @@
 #include "passes/plan/recompute_tape.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "ir/loop/step_access.h"
+#include "ir/loop/touched_bytes.h"
 #include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
 
@@ -26,6 +28,8 @@ constexpr int64_t kPerElementAfar = 12;
 // A tensor stays in the second cache until it is read if it takes no more than this share of it.
 constexpr int64_t kShareOfCache = 4;
 constexpr int64_t kPerFunction = 8;
+// Pairs of steps that are looked at for the parts of one tensor.
+constexpr size_t kMostPairs = 20'000;
 
 int64_t elements(const Program& program, BufferId id) {
   const Buffer& buffer = program.buffer(id);
@@ -119,6 +123,38 @@ Tape::Tape(const Program& program, size_t entry, const TargetInfo& target) {
     op.repeatable = repeatable(program, steps[s]);
     ops_.push_back(std::move(op));
   }
+  tell_parts_apart(program, entry);
+}
+
+void Tape::tell_parts_apart(const Program& program, size_t entry) {
+  const std::vector<Step>& steps = program.entries[entry].steps;
+  const auto apart = std::make_shared<Apart>();
+  const std::vector<std::vector<size_t>> writers_of = writers();
+  const std::vector<std::vector<size_t>> uses_of = uses();
+  for (size_t v = 0; v < values_.size(); ++v) {
+    const std::vector<size_t>&writers = writers_of[v], &uses = uses_of[v];
+    if (values_[v].bytes == 0 || writers.size() < 2) continue;
+    if (writers.size() * uses.size() > kMostPairs) continue;
+    const BufferId storage = values_[v].storage;
+    const auto touched = [&](const std::vector<size_t>& ops, bool writes) {
+      std::vector<loop::TouchedBytes> result;
+      for (size_t op : ops) result.emplace_back(program, steps[op], storage, writes);
+      return result;
+    };
+    const std::vector<loop::TouchedBytes> written = touched(writers, true);
+    const std::vector<loop::TouchedBytes> read = touched(uses, false);
+    for (size_t w = 0; w < writers.size(); ++w) {
+      for (size_t u = 0; u < uses.size(); ++u) {
+        if (written[w].is_apart_from(read[u])) apart->emplace(storage, writers[w], uses[u]);
+      }
+    }
+  }
+  apart_ = apart;
+}
+
+bool Tape::meet(size_t writer, size_t reader, int value) const {
+  const BufferId storage = values_[static_cast<size_t>(value)].storage;
+  return !apart_->contains({storage, ops_[writer].step, ops_[reader].step});
 }
 
 int64_t Tape::work() const {
@@ -186,6 +222,7 @@ std::vector<std::vector<size_t>> Tape::writers() const {
 Tape Tape::with(const Recompute& recompute) const {
   Tape result;
   result.values_ = values_;
+  result.apart_ = apart_;
   std::vector<int> renamed(values_.size());
   for (size_t v = 0; v < values_.size(); ++v) renamed[v] = static_cast<int>(v);
   const auto rename = [&](std::vector<int>& ids) {
@@ -202,11 +239,13 @@ Tape Tape::with(const Recompute& recompute) const {
     op.again = true;
     rename_reads(op);
     for (int& id : op.writes) {
-      TapeValue value = values_[static_cast<size_t>(id)];
-      value.again = true;
-      renamed[static_cast<size_t>(id)] = static_cast<int>(result.values_.size());
-      id = renamed[static_cast<size_t>(id)];
-      result.values_.push_back(value);
+      int& again = renamed[static_cast<size_t>(id)];
+      if (again == id) {  // else another part of it has been computed again before
+        again = static_cast<int>(result.values_.size());
+        result.values_.push_back(values_[static_cast<size_t>(id)]);
+        result.values_.back().again = true;
+      }
+      id = again;
     }
     for (auto& [to, from] : op.over) to = renamed[static_cast<size_t>(to)];
     result.ops_.push_back(std::move(op));
@@ -220,17 +259,21 @@ Tape Tape::with(const Recompute& recompute) const {
 }
 
 void Tape::drop_unread(const std::vector<size_t>& candidates) {
-  std::vector<char> read(values_.size(), 0);
-  for (const TapeOp& op : ops_) {
-    for (int v : op.reads) read[static_cast<size_t>(v)] = 1;
+  std::vector<std::vector<size_t>> readers(values_.size());
+  for (size_t i = 0; i < ops_.size(); ++i) {
+    for (int v : ops_[i].reads) readers[static_cast<size_t>(v)].push_back(i);
   }
-  for (size_t i = candidates.size(); i-- > 0;) {
-    const std::vector<int>& written = ops_[candidates[i]].writes;
-    if (std::any_of(written.begin(), written.end(),
-                    [&](int v) { return read[static_cast<size_t>(v)]; })) {
-      continue;
-    }
-    ops_.erase(ops_.begin() + static_cast<int64_t>(candidates[i]));
+  const auto is_read = [&](size_t op) {
+    return std::any_of(ops_[op].writes.begin(), ops_[op].writes.end(), [&](int v) {
+      const std::vector<size_t>& by = readers[static_cast<size_t>(v)];
+      return std::any_of(by.begin(), by.end(), [&](size_t r) { return meet(op, r, v); });
+    });
+  };
+  std::vector<size_t> unread;
+  std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(unread),
+               [&](size_t op) { return !is_read(op); });
+  for (size_t i = unread.size(); i-- > 0;) {
+    ops_.erase(ops_.begin() + static_cast<int64_t>(unread[i]));
   }
 }
 

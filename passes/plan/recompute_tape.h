@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <memory>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "ir/loop/program.h"
@@ -52,6 +54,10 @@ class Tape {
   /// The operations that write each value, in order.
   std::vector<std::vector<size_t>> writers() const;
 
+  /// Whether operation `reader` may read what `writer` writes of a value: not where several
+  /// operations write parts of it, and this one reads others.
+  bool meet(size_t writer, size_t reader, int value) const;
+
   /// Operations whose results nobody reads any more leave the tape.
   Tape with(const Recompute& recompute) const;
 
@@ -59,11 +65,16 @@ class Tape {
   void write_to(loop::Program& program, size_t entry) const;
 
  private:
+  /// A storage, the step that writes part of it, and one that reads none of that.
+  using Apart = std::set<std::tuple<loop::BufferId, size_t, size_t>>;
+
   Tape() = default;
+  void tell_parts_apart(const loop::Program& program, size_t entry);
   void drop_unread(const std::vector<size_t>& candidates);
 
   std::vector<TapeOp> ops_;
   std::vector<TapeValue> values_;
+  std::shared_ptr<const Apart> apart_;
 };
 
 /// What a step takes, in multiply-accumulates: those of contractions, or two per element that it

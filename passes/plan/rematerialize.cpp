@@ -84,7 +84,7 @@ class Lowering {
     writers_ = tape_.writers();
     std::vector<Candidate> found;
     for (size_t v = 0; v < uses_.size(); ++v) {
-      if (tape_.values()[v].bytes <= goal_ / kTiny || writers_[v].size() != 1) continue;
+      if (tape_.values()[v].bytes <= goal_ / kTiny || writers_[v].empty()) continue;
       for (size_t u = 0; u + 1 < uses_[v].size(); ++u) {
         const int64_t gain = gain_between(live, uses_[v][u], uses_[v][u + 1], v);
         if (gain > 0) add_candidates(v, uses_[v][u + 1], gain, found);
@@ -128,31 +128,68 @@ class Lowering {
   /// again and, unless `contractions`, those that take more than a few operations per byte.
   std::optional<std::vector<size_t>> chain_for(size_t value, size_t before, int64_t small,
                                                bool contractions) const {
-    std::set<size_t, std::greater<>> open{writers_[value].front()};
-    std::vector<size_t> chain;
+    std::set<size_t, std::greater<>> open;
+    for (const size_t user : uses_[value]) {
+      if (user < before) continue;
+      for (const size_t w : writers_met(value, user)) open.insert(w);
+    }
+    std::set<size_t> chain;
     while (!open.empty()) {
       const size_t at = *open.begin();
       open.erase(open.begin());
       const TapeOp& op = tape_.ops()[at];
-      if (!op.repeatable || chain.size() == kLongestChain) return std::nullopt;
-      // What others write, too, is more than this operation gives.
-      for (int id : op.writes) {
-        if (writers_[static_cast<size_t>(id)].size() != 1) return std::nullopt;
-      }
-      chain.push_back(at);
+      if (!op.repeatable || at >= before || chain.size() == kLongestChain) return std::nullopt;
+      chain.insert(at);
       for (int id : op.reads) {
         const size_t r = static_cast<size_t>(id);
         const TapeValue& read = tape_.values()[r];
         if (read.kind == BufferClass::output || written_between(r, at, before)) return std::nullopt;
         if (read.bytes == 0 || uses_[r].back() >= before) continue;
         const bool kept = read.bytes * small <= tape_.values()[value].bytes;
-        if (kept || writers_[r].size() != 1 || !may_repeat(writers_[r].front(), contractions)) {
+        const std::vector<size_t> givers = writers_met(r, at);
+        if (kept || !std::all_of(givers.begin(), givers.end(), [&](size_t giver) {
+              return giver < at && may_repeat(giver, contractions);
+            })) {
           continue;
         }
-        open.insert(writers_[r].front());
+        open.insert(givers.begin(), givers.end());
       }
     }
-    return std::vector<size_t>(chain.rbegin(), chain.rend());
+    if (!gives_all(chain, before)) return std::nullopt;
+    return std::vector<size_t>(chain.begin(), chain.end());
+  }
+
+  /// The operations whose results another one may read in a value.
+  std::vector<size_t> writers_met(size_t value, size_t reader) const {
+    const std::vector<int>& reads = tape_.ops()[reader].reads;
+    std::vector<size_t> result;
+    if (std::find(reads.begin(), reads.end(), static_cast<int>(value)) == reads.end()) return {};
+    std::copy_if(writers_[value].begin(), writers_[value].end(), std::back_inserter(result),
+                 [&](size_t w) { return tape_.meet(w, reader, static_cast<int>(value)); });
+    return result;
+  }
+
+  /// Whether the chain writes all parts that are read of what it writes: by itself, and by what
+  /// comes behind it, which writes none.
+  bool gives_all(const std::set<size_t>& chain, size_t before) const {
+    std::set<size_t> written;
+    const auto has_parts_for = [&](size_t reader) {
+      return std::all_of(written.begin(), written.end(), [&](size_t value) {
+        const std::vector<size_t> met = writers_met(value, reader);
+        return std::all_of(met.begin(), met.end(), [&](size_t w) { return chain.contains(w); });
+      });
+    };
+    for (const size_t op : chain) {
+      if (!has_parts_for(op)) return false;
+      for (int id : tape_.ops()[op].writes) written.insert(static_cast<size_t>(id));
+    }
+    for (const size_t value : written) {
+      if (writers_[value].back() >= before) return false;
+      for (const size_t user : uses_[value]) {
+        if (user >= before && !has_parts_for(user)) return false;
+      }
+    }
+    return true;
   }
 
   bool may_repeat(size_t op, bool contractions) const {
@@ -162,10 +199,11 @@ class Lowering {
     return tape_.ops()[op].repeatable && (contractions || tape_.ops()[op].work <= kFew * bytes);
   }
 
-  /// Whether an operation after `first` and before `last` writes the value.
+  /// Whether an operation after `first` and before `last` writes what `first` reads of the value.
   bool written_between(size_t value, size_t first, size_t last) const {
-    return std::any_of(writers_[value].begin(), writers_[value].end(),
-                       [&](size_t w) { return w > first && w < last; });
+    return std::any_of(writers_[value].begin(), writers_[value].end(), [&](size_t w) {
+      return w > first && w < last && tape_.meet(w, first, static_cast<int>(value));
+    });
   }
 
   Tape& tape_;
