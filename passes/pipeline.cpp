@@ -76,6 +76,7 @@ loop::Program row_bands_pass(const loop::Program& program, const PassContext& co
   const PassOptions& options = context.options;
   std::string& note = context.notes.bands;
   const Planned rest = [&](const loop::Program& p) { return planned(p, context); };
+  if (options.whole) return program;
   if (options.ram) return fit_bands(program, context.target, *options.ram, rest, &note);
   if (!options.bands) return program;
   if (!context.target.is_microcontroller()) return row_bands(program, context.target);

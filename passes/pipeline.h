@@ -28,6 +28,8 @@ struct PassOptions {
   std::optional<int64_t> ram;
   /// Chains run band by band unasked, where that saves time or, on a microcontroller, RAM.
   bool bands = true;
+  /// No chain does so, not even for `ram`: bands end where a value is computed again.
+  bool whole = false;
   /// Loops keep nothing that they could compute again: for what does not fit `ram` otherwise.
   bool frugal = false;
   /// Told what a long search is at, now and then.

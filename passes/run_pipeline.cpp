@@ -199,8 +199,13 @@ PipelineResult run_pipeline(const Module& module, const TargetInfo& target,
     ways.push_back(ways.back());
     ways.back().passes.winograd.mode = WinogradMode::off;
   }
+  if (options.passes.ram && target.is_microcontroller()) {
+    ways.push_back(ways.back());
+    ways.back().passes.whole = true;
+  }
   if (!options.passes.frugal && has_loops(module)) {
     ways.push_back(ways.back());
+    ways.back().passes.whole = false;
     ways.back().passes.frugal = true;
   }
   std::optional<DoesNotFit> nearest;

@@ -65,14 +65,10 @@ Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram,
   if (whole.arena_bytes <= budget) return best;
   int64_t least = whole.arena_bytes;
   std::vector<BandChoice> before;
-  int64_t goal = budget;
-  for (int attempt = 0; attempt < kMaxAttempts && goal > 0; ++attempt) {
+  /// The arena that bands chosen for a goal lead to; nothing where they are those of the last one.
+  const auto aim_at = [&](int64_t goal) -> std::optional<int64_t> {
     BandsForMemory bands = bands_for_memory(program, band_costs(target), goal);
-    if (bands.choices.empty()) break;
-    if (bands.choices == before) {
-      goal -= budget / 16 + 1;
-      continue;
-    }
+    if (bands.choices.empty() || bands.choices == before) return std::nullopt;
     const Program tried = *band_steps(program, bands.choices);
     const int64_t arena = planned(tried).arena_bytes;
     if (arena < least) {
@@ -80,9 +76,22 @@ Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram,
       least = arena;
       if (summary != nullptr) *summary = describe(program, bands, whole.arena_bytes, arena);
     }
-    if (arena <= budget) break;
-    goal -= std::max<int64_t>(arena - budget, budget / 64 + 1);
     before = std::move(bands.choices);
+    return arena;
+  };
+  // Just below the budget first, so that no more runs in bands than it takes.
+  int64_t goal = std::max<int64_t>(budget, 1);
+  for (int attempt = 0; attempt < kMaxAttempts && goal > 0 && least > budget; ++attempt) {
+    const std::optional<int64_t> arena = aim_at(goal);
+    goal -= arena ? std::max<int64_t>(*arena - budget, budget / 64 + 1) : budget / 16 + 1;
+  }
+  // Estimates may be far off where results overlap: further away then.
+  int misses = 0;
+  for (double far = kGoalFalls * static_cast<double>(budget);
+       far >= 1 && misses < kMaxMisses && least > budget; far *= kGoalFalls) {
+    const int64_t former = least;
+    aim_at(static_cast<int64_t>(far));
+    misses = least < former ? 0 : misses + 1;
   }
   return best;
 }

@@ -8,6 +8,7 @@
 
 #include "ir/loop/liveness.h"
 #include "ir/loop/step_access.h"
+#include "passes/plan/order_steps.h"
 #include "passes/plan/plan_memory.h"
 #include "passes/plan/rematerialize.h"
 #include "passes/schedule/parallelize.h"
@@ -101,8 +102,10 @@ class Fitting {
  public:
   Fitting(const Program& program, const TargetInfo& target) : program_(program), target_(target) {}
 
-  /// What runs in pieces overlaps nothing.
-  Program plan(const Program& p) const { return plan_memory(parallelize(p, target_), target_); }
+  /// As the passes behind do it; what runs in pieces overlaps nothing.
+  Program plan(const Program& p) const {
+    return plan_memory(order_steps(parallelize(p, target_), target_), target_);
+  }
 
   Attempt towards(int64_t goal) const {
     Attempt attempt;
