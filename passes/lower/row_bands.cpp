@@ -27,7 +27,7 @@ struct Bands {
 class Choosing {
  public:
   Choosing(const Program& program, const loop::EntryPoint& entry, const BandCosts& costs)
-      : program_(program), entry_(entry), costs_(costs), regions_(program, entry) {}
+      : program_(program), entry_(entry), costs_(costs), regions_(program, entry, false) {}
 
   /// Per step: the bands that end with it where that is part of the best choice for all.
   std::vector<std::optional<Bands>> run() const {

@@ -10,7 +10,7 @@
 
 #include "ir/loop/program.h"
 #include "ir/target/target_info.h"
-#include "passes/lower/row_region.h"
+#include "passes/lower/row_trips.h"
 
 namespace backcast {
 

@@ -1,8 +1,9 @@
-// Steps whose intermediate tensors never exist as a whole: which rows of what each trip over a band
-// computes, and what that takes. Numbers only; row_bands.cpp chooses and rewrites.
+// Steps whose intermediate tensors need not exist as a whole, since rows of each are made from rows
+// of those before.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -28,65 +29,33 @@ struct BandTensor {
   int64_t bytes() const { return rows * row_bytes; }
 };
 
-/// Calls one after the other. The last one's results are whole, the others' are band tensors; calls
-/// among them whose results every row needs as a whole go first. Points into a program and a
-/// RowRegions.
+/// Calls one after the other. The last one's results are whole, and so is what is summed along
+/// rows; the others' are band tensors. Calls among them whose results every row needs as a whole go
+/// first. Points into a program and a RowRegions.
 struct RowRegion {
   size_t first = 0, last = 0;             // steps of the entry point
   std::vector<const loop::Step*> before;  // of these, what runs once
   std::vector<const loop::Step*> calls;   // the others
   std::vector<const RowKernel*> kernels;
   std::vector<BandTensor> tensors;
+  std::map<loop::BufferId, size_t> summed;  // owners, by steps that write them behind all trips
 
   const BandTensor* tensor(loop::BufferId id) const;
+  /// Whether results of the step are whole.
+  bool is_aside(size_t step) const;
+  /// The step before it whose rows a step aside goes through in the trip that computes them.
+  std::optional<size_t> producer_of_rows(size_t step) const;
+  /// Else the step behind it that reads the same rows of the same tensor.
+  std::optional<size_t> twin(size_t step) const;
 };
 
 inline constexpr size_t kMaxBandSteps = 16;
 
-/// How fast trips go on: so many rows of the last step's results in so many trips. Several trips
-/// per row leave steps before strides a part of the rows that it takes.
-struct BandHeight {
-  int64_t rows = 0, trips = 1;
-  friend bool operator==(const BandHeight&, const BandHeight&) = default;
-};
-/// Those worth a try: 2 to 64 times the rows, and several trips per row where there are strides.
-std::vector<BandHeight> band_heights(const RowRegion& region);
-
-/// Which rows every trip computes. A band tensor is a window that moves along: what later trips
-/// read again (a halo) stays in it, so nothing is computed twice.
-struct RowTrips {
-  int64_t trips = 0;
-  int64_t period = 1;  // trips after which they are alike again
-  /// Per step, trips + 1 of them: trip t computes rows [ends[t], ends[t + 1]) of the results.
-  std::vector<std::vector<int64_t>> ends;
-  /// Per step: rows below ends[t] that trip t or a later one still reads.
-  std::vector<std::vector<int64_t>> kept;
-  std::vector<int64_t> capacity;  // per step: rows of its band tensors
-
-  Rows computed(size_t step, int64_t trip) const {
-    const auto t = static_cast<size_t>(trip);
-    return {ends[step][t], ends[step][t + 1]};
-  }
-  bool keeps_rows(size_t step) const;
-};
-
-/// Nothing where a step would read no row of an operand.
-std::optional<RowTrips> trips_of(const RowRegion& region, BandHeight height);
-
-/// What bands take, in bytes.
-struct BandWork {
-  int64_t windows = 0;  // room for band tensors
-  int64_t whole = 0;    // what every trip reads alike
-  int64_t parts = 0;    // of other operands and results, per trip
-  int64_t kept = 0;     // rows copied to the front of windows, in all trips
-  int64_t calls = 0;    // in all trips
-};
-BandWork work_of(const loop::Program& program, const RowRegion& region, const RowTrips& trips);
-
 /// The regions of an entry point. Program and entry point must outlive it.
 class RowRegions {
  public:
-  RowRegions(const loop::Program& program, const loop::EntryPoint& entry);
+  /// `aside`: steps aside can be part of one.
+  RowRegions(const loop::Program& program, const loop::EntryPoint& entry, bool aside = true);
 
   /// Whether the step can be a part of one.
   bool fits(size_t step) const { return !kernels_[step].empty(); }
@@ -98,18 +67,24 @@ class RowRegions {
   struct Forms;
 
   bool is_inside(loop::BufferId id, size_t first, size_t last) const;
-  const RowKernel* by_outermost(size_t step) const;
+  const RowKernel* by_outermost(const Forms& forms, bool sums) const;
   const RowKernel* form_of(size_t step, const Forms& forms) const;
+  bool goes_aside(size_t step, const RowKernel& form, const Forms& forms) const;
+  bool add_results(RowRegion& region, size_t step, const RowKernel& form,
+                   std::set<loop::BufferId>& written, std::set<loop::BufferId>& whole) const;
   bool sees_rows(loop::BufferId written, const RowAccess& write, loop::BufferId read,
                  const loop::Kernel& reader, const RowAccess& access) const;
-  Forms forms(size_t first, size_t last) const;
+  Forms forms(size_t first, size_t last, bool sums) const;
+  std::optional<RowRegion> region_of(const Forms& forms) const;
   BandTensor band_tensor(const loop::Step& step, size_t producer, const RowAccess& access) const;
   bool add_before(RowRegion& region, const loop::Step& step,
-                  const std::set<loop::BufferId>& touched, std::set<loop::BufferId>& written) const;
+                  const std::set<loop::BufferId>& touched, const std::set<loop::BufferId>& whole,
+                  std::set<loop::BufferId>& written) const;
   bool add_readers(RowRegion& region, size_t s, const std::set<loop::BufferId>& written) const;
 
   const loop::Program& program_;
   const loop::EntryPoint& entry_;
+  const bool aside_;
   std::vector<std::vector<RowKernel>> kernels_;  // per step: its forms
   std::vector<std::set<size_t>> users_;          // per owner: steps that name it
 };

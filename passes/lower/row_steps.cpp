@@ -30,16 +30,16 @@ int64_t count_of(const Dims& shape, size_t first, size_t last) {
 
 class Matcher {
  public:
-  Matcher(const Kernel& kernel, const Definition& definition, const std::string& axis)
+  Matcher(const Kernel& kernel, const Definition& definition, const std::string& axis, bool sums)
       : kernel_(kernel), definition_(definition) {
     found_.axis = axis;
+    found_.sums = sums;
   }
 
   std::optional<RowKernel> run() {
-    if (!kernel_.sizes.empty() || !constant_extents() || !results() || !operands()) {
-      return std::nullopt;
-    }
-    return found_;
+    if (!kernel_.sizes.empty() || !constant_extents()) return std::nullopt;
+    if (found_.sums ? !summed() : !results()) return std::nullopt;
+    return operands() ? std::optional<RowKernel>(found_) : std::nullopt;
   }
 
  private:
@@ -83,18 +83,35 @@ class Matcher {
     return found_.rows > 1;
   }
 
+  /// Rows add to sums that nothing else changes.
+  bool summed() {
+    found_.rows = extents_.at(found_.axis);
+    for (const loop::Accumulator& acc : definition_.accumulators) {
+      if (acc.combine == loop::Combine::general || acc.type.scalar == loop::Scalar::index) {
+        return false;
+      }
+    }
+    return found_.rows > 1;
+  }
+
   bool operands() {
     bool fits = true;
-    for_each_access(definition_, [&](const loop::ExprNode& read, bool) {
-      fits = fits && add_read(position(read.name), read.args);
+    std::map<size_t, bool> behind;
+    for_each_access(definition_, [&](const loop::ExprNode& read, bool adds) {
+      if (found_.sums && !adds) {
+        behind[position(read.name)] = true;
+      } else {
+        fits = fits && add_read(position(read.name), read.args);
+      }
     });
     for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
       if (kernel_.buffers[i].mode == AccessMode::update) return false;
       if (kernel_.buffers[i].mode != AccessMode::read) continue;
       const auto reads = [&](const RowAccess& access) { return access.param == i; };
+      if (behind.contains(i)) found_.behind.push_back(i);
       if (std::any_of(found_.reads.begin(), found_.reads.end(), reads)) {
         fits = fits && !whole_.contains(i);
-      } else {
+      } else if (whole_.contains(i) || !behind.contains(i)) {
         found_.whole.push_back(i);
       }
     }
@@ -122,7 +139,10 @@ class Matcher {
     if (!bounds_of(indices[*dimension], access)) return false;
     for (RowAccess& other : found_.reads) {
       if (other.param != param) continue;
-      if (other.dimension != access.dimension || other.scale != access.scale) return false;
+      if (other.dimension != access.dimension || other.scale != access.scale ||
+          other.per != access.per || other.phase != access.phase) {
+        return false;
+      }
       other.low = std::min(other.low, access.low);
       other.high = std::max(other.high, access.high);
       return true;
@@ -131,24 +151,47 @@ class Matcher {
     return true;
   }
 
-  /// scale * row plus what lies between low and high.
+  /// scale * row, or a part of it, plus what lies between low and high.
   bool bounds_of(const Expr& index, RowAccess& access) const {
     std::map<std::string, int64_t> first;
     int64_t span_low = 0, span_high = 0;
     for (const auto& [name, extent] : extents_) {
+      first[name] = 0;
+      if (name == found_.axis) continue;
       const std::optional<int64_t> slope = coefficient(index, name);
       if (!slope) return false;
-      first[name] = 0;
-      if (name == found_.axis) {
-        access.scale = *slope;
-      } else {
-        (*slope < 0 ? span_low : span_high) += *slope * (extent - 1);
-      }
+      (*slope < 0 ? span_low : span_high) += *slope * (extent - 1);
     }
     const std::optional<int64_t> at = evaluate(index, first);
-    if (!at || access.scale < 1) return false;
+    if (!at || !find_scale(index, first, access)) return false;
     access.low = *at + span_low;
     access.high = *at + span_high;
+    return true;
+  }
+
+  /// How the index grows with the row, where the other variables are at `first`.
+  bool find_scale(const Expr& index, std::map<std::string, int64_t> first,
+                  RowAccess& access) const {
+    if (const std::optional<int64_t> slope = coefficient(index, found_.axis)) {
+      access.scale = *slope;
+      return *slope >= 1;
+    }
+    // Several rows with the same index, then as many with the next: floor((row + phase) / per).
+    std::vector<int64_t> grown, steps;
+    for (int64_t row = 0; row < found_.rows; ++row) {
+      first[found_.axis] = row;
+      const std::optional<int64_t> at = evaluate(index, first);
+      if (!at) return false;
+      if (!grown.empty() && *at != grown.back()) steps.push_back(row);
+      grown.push_back(*at);
+    }
+    if (steps.size() < 2) return false;
+    access.per = steps[1] - steps[0];
+    access.phase = access.per - steps[0];
+    for (int64_t row = 0; row < found_.rows; ++row) {
+      const int64_t at = grown[static_cast<size_t>(row)] - grown[0];
+      if (access.phase < 0 || at != (row + access.phase) / access.per) return false;
+    }
     return true;
   }
 
@@ -162,8 +205,9 @@ class Matcher {
 }  // namespace
 
 Rows RowAccess::reached(const Rows& rows) const {
-  const int64_t begin = std::clamp<int64_t>(scale * rows.begin + low, 0, extent);
-  return {begin, std::clamp<int64_t>(scale * (rows.end - 1) + high + 1, begin, extent)};
+  const auto at = [&](int64_t row) { return (scale * row + phase) / per; };
+  const int64_t begin = std::clamp<int64_t>(at(rows.begin) + low, 0, extent);
+  return {begin, std::clamp<int64_t>(at(rows.end - 1) + high + 1, begin, extent)};
 }
 
 std::optional<size_t> outermost(const Dims& shape) {
@@ -177,9 +221,11 @@ std::vector<RowKernel> match_rows(const Kernel& kernel) {
   std::vector<RowKernel> found;
   const Definition* definition = loop::only_definition(kernel);
   if (definition == nullptr) return found;
-  for (const Axis& axis : definition->axes) {
-    std::optional<RowKernel> rows = Matcher(kernel, *definition, axis.name).run();
-    if (rows) found.push_back(std::move(*rows));
+  for (const bool sums : {false, true}) {
+    for (const Axis& axis : sums ? definition->reduce_axes : definition->axes) {
+      std::optional<RowKernel> rows = Matcher(kernel, *definition, axis.name, sums).run();
+      if (rows) found.push_back(std::move(*rows));
+    }
   }
   return found;
 }
@@ -217,7 +263,10 @@ Kernel restrict_rows(const Kernel& kernel, const RowKernel& by, const Rows& rows
       accesses[param.name] = access;
     }
   }
-  for (BufferParam& param : result.buffers) param.over.clear();
+  for (BufferParam& param : result.buffers) {
+    if (accesses.contains(param.name)) param.over.clear();
+    std::erase_if(param.over, [&](const std::string& over) { return accesses.contains(over); });
+  }
   const std::map<std::string, Expr> moved{{by.axis, loop::var(by.axis) + Expr(rows.begin)}};
   const auto rebased = [&](const std::string& name, std::vector<Expr> indices) {
     const auto found = accesses.find(name);
@@ -233,7 +282,7 @@ Kernel restrict_rows(const Kernel& kernel, const RowKernel& by, const Rows& rows
     return std::vector<Expr>{loop::flat_index(shape, indices) - Expr(offset)};
   };
   Definition definition = *loop::only_definition(kernel);
-  for (Axis& axis : definition.axes) {
+  for (Axis& axis : by.sums ? definition.reduce_axes : definition.axes) {
     if (axis.name == by.axis) axis.extent = Expr(rows.count());
   }
   for (loop::Accumulator& acc : definition.accumulators) {

@@ -8,6 +8,7 @@
 
 #include "ir/loop/add.h"
 #include "ir/loop/text.h"
+#include "passes/lower/row_sums.h"
 
 namespace backcast {
 namespace {
@@ -40,7 +41,9 @@ using Trip = std::vector<Action>;
 class Writing {
  public:
   Writing(Program& program, const RowRegion& region, const RowTrips& trips)
-      : program_(program), region_(region), trips_(trips) {}
+      : program_(program), region_(region), trips_(trips) {
+    for (size_t s = 0; s < region.calls.size(); ++s) add_call(*region.calls[s], *region.kernels[s]);
+  }
 
   std::vector<Step> run() {
     std::vector<Trip> all;
@@ -50,15 +53,39 @@ class Writing {
     }
     std::vector<Step> steps;
     for (const Step* step : region_.before) steps.push_back(*step);
+    for (const RowSums& sums : sums_) steps.push_back(sums.begin);
     for (size_t t = 0; t < all.size();) {
       const size_t end = alike_until(all, t);
       write(all, t, end, steps);
       t = end;
     }
+    for (const RowSums& sums : sums_) steps.push_back(sums.finish);
     return steps;
   }
 
  private:
+  /// A step of the region as trips call it.
+  struct Call {
+    Step step;
+    Kernel kernel;
+    RowKernel by;
+  };
+
+  void add_call(const Step& step, const RowKernel& by) {
+    if (!by.sums) {
+      calls_.push_back({step, program_.kernels.at(step.kernel), by});
+      return;
+    }
+    sums_.push_back(split_sums(program_, step));
+    Step trip = step;
+    trip.buffers = sums_.back().buffers;
+    const std::vector<RowKernel> forms = match_rows(sums_.back().trip);
+    const auto form = std::find_if(forms.begin(), forms.end(), [&](const RowKernel& candidate) {
+      return candidate.sums && candidate.axis == by.axis;
+    });
+    calls_.push_back({std::move(trip), sums_.back().trip, *form});
+  }
+
   // ---- what a trip does
 
   Trip trip(int64_t t) const {
@@ -98,9 +125,7 @@ class Writing {
   }
 
   Action call(size_t s, int64_t t) const {
-    const Step& step = *region_.calls[s];
-    const RowKernel& by = *region_.kernels[s];
-    const Kernel& kernel = program_.kernels.at(step.kernel);
+    const auto& [step, kernel, by] = calls_[s];
     const Rows rows = trips_.computed(s, t);
     Action action;
     action.step = s;
@@ -185,7 +210,7 @@ class Writing {
     std::vector<Step>& to = repeats ? around.body : steps;
     size_t next = 0;
     for (const Action& action : trip) {
-      Step step = *region_.calls[action.step];
+      Step step = calls_[action.step].step;
       if (action.is_copy) step.kind = StepKind::copy;
       step.kernel =
           action.is_copy ? "" : loop::add_kernel(program_, step.kernel + "_rows", action.kernel);
@@ -252,6 +277,8 @@ class Writing {
   Program& program_;
   const RowRegion& region_;
   const RowTrips& trips_;
+  std::vector<Call> calls_;
+  std::vector<RowSums> sums_;
   std::map<BufferId, BufferId> lasting_;  // windows that keep rows, by band tensor
   std::map<BufferId, BufferId> passing_;  // windows of the trips under way
   std::vector<BufferId> views_;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/loop/program.h"
-#include "passes/lower/row_region.h"
+#include "passes/lower/row_trips.h"
 
 namespace backcast {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "ir/loop/liveness.h"
 #include "ir/loop/step_access.h"
@@ -17,15 +18,16 @@ using loop::LiveRange;
 using loop::Program;
 using loop::Step;
 
-/// What a choice for some steps takes: bytes above the goal first, then cycles.
+/// What a choice for some steps takes: bytes above the goal first, at the worst step, then at all,
+/// since what the plan makes of the worst may be less; then cycles.
 struct Price {
-  int64_t excess = 0;
+  int64_t excess = 0, total = 0;
   double cycles = 0;
   friend bool operator<(const Price& a, const Price& b) {
-    return a.excess != b.excess ? a.excess < b.excess : a.cycles < b.cycles;
+    return std::tie(a.excess, a.total, a.cycles) < std::tie(b.excess, b.total, b.cycles);
   }
   friend Price operator+(const Price& a, const Price& b) {
-    return {std::max(a.excess, b.excess), a.cycles + b.cycles};
+    return {std::max(a.excess, b.excess), a.total + b.total, a.cycles + b.cycles};
   }
 };
 
@@ -54,7 +56,8 @@ class Fitting {
     std::vector<Price> reached{{}};
     std::vector<std::optional<Found>> best(steps);
     for (size_t last = 0; last < steps; ++last) {
-      reached.push_back(reached[last] + Price{std::max<int64_t>(live_[last] - goal, 0), 0});
+      const int64_t excess = std::max<int64_t>(live_[last] - goal, 0);
+      reached.push_back(reached[last] + Price{excess, excess, 0});
       bool over = live_[last] > goal;
       for (size_t first = last; first-- > 0 && last - first < kMaxBandSteps;) {
         if (!regions_.fits(last) || !regions_.fits(first)) break;
@@ -128,8 +131,9 @@ class Fitting {
       const std::optional<RowTrips> trips = trips_of(*region, height);
       if (!trips) continue;
       const BandWork work = work_of(program_, *region, *trips);
-      const int64_t bytes = around + windows(*region, *trips);
-      const Price price{std::max<int64_t>(bytes - goal, 0),
+      const int64_t bytes = around + windows(*region, *trips) + work.sums;
+      const int64_t excess = std::max<int64_t>(bytes - goal, 0);
+      const Price price{excess, excess,
                         static_cast<double>(2 * work.kept) / costs_.near_bytes_per_cycle +
                             static_cast<double>(work.calls) * costs_.call_cycles};
       if (!best || price < best->price) {
