@@ -92,35 +92,50 @@ void Expansion::write_rows_in_loop(const Bindings& bindings, std::vector<Stmt>& 
   // Registers of a row lie in different parts of it; scalars beside each other are alike.
   if (lanes() > 1) {
     for (int64_t n = 0; n < vectors(); ++n) {
-      body.push_back(row_loops(bindings, [&](const Bindings& place, const Expr& first) {
-        return result_of(sums, place, first, Expr(n), stored_parts(n));
+      body.push_back(row_loops(bindings, 1, [&](const std::vector<TileRow>& rows) {
+        std::vector<Stmt> row;
+        for (const Part& part : stored_parts(n)) {
+          const Expr cell = rows[0].first_cell + Expr(n);
+          write_row(part_vectorizer(Expr(n), part, kept_in(sums, cell)), rows[0].place, row);
+        }
+        return loop::block(row);
       }));
     }
     return;
   }
-  const int64_t together = vectors() % 2 == 0 ? 2 : 1;
-  body.push_back(row_loops(bindings, [&](const Bindings& place, const Expr& first) {
+  // Cores in order compute two results while either waits, if none is stored in between.
+  const int64_t columns = vectors() % 2 == 0 ? 2 : vectors() % 3 == 0 ? 3 : 1;
+  body.push_back(row_loops(bindings, columns == 1 ? 2 : 1, [&](const std::vector<TileRow>& rows) {
     const std::string variable = fresh("column");
-    std::vector<Stmt> columns;
-    for (int64_t n = 0; n < together; ++n) {
-      const Expr column = loop::var(variable) * Expr(together) + Expr(n);
-      columns.push_back(result_of(sums, place, first, column, {{0, 1}}));
+    std::vector<Stmt> together, stores;
+    const Naming name = naming("result", together);
+    for (const TileRow& row : rows) {
+      for (int64_t n = 0; n < columns; ++n) {
+        const Expr column = loop::var(variable) * Expr(columns) + Expr(n);
+        const Vectorizer v =
+            part_vectorizer(column, {0, 1}, kept_in(sums, row.first_cell + column));
+        for (size_t i = 0; i < definition_.outputs.size(); ++i) {
+          stores.push_back(store_result(i, v, row.place, name(result(i, v, row.place))));
+        }
+      }
     }
-    return loop::for_loop(variable, Expr(0), Expr(vectors() / together), loop::block(columns));
+    together.insert(together.end(), stores.begin(), stores.end());
+    return loop::for_loop(variable, Expr(0), Expr(vectors() / columns), loop::block(together));
   }));
 }
 
-/// Loops over the rows of the tile around what `write` makes of a row and its first cell.
-Stmt Expansion::row_loops(const Bindings& bindings,
-                          const std::function<Stmt(const Bindings&, const Expr&)>& write) {
-  std::vector<std::pair<std::string, int64_t>> loops;  // variable, extent
-  Bindings place = bindings;
-  Expr row(0);
+/// Loops over the rows of the tile around what `write` makes of some of them: of `together`, where
+/// the innermost loop's extent is a multiple of that, or of one.
+Stmt Expansion::row_loops(const Bindings& bindings, int64_t together,
+                          const std::function<Stmt(const std::vector<TileRow>&)>& write) {
+  struct RowLoop {
+    std::string axis, variable;
+    Expr base;
+    int64_t extent;
+  };
+  std::vector<RowLoop> loops;
   const auto add = [&](const std::string& axis, const Expr& base, int64_t extent) {
-    loops.emplace_back(fresh("row"), extent);
-    const Expr at = loop::var(loops.back().first);
-    place[axis] = base + at;
-    row = row * Expr(extent) + at;
+    loops.push_back({axis, fresh("row"), base, extent});
   };
   if (tile_segment_) add(schedule_.tile_axis, tile_base_, tile_size());
   const bool jams = !schedule_.jam_axis.empty();
@@ -129,26 +144,38 @@ Stmt Expansion::row_loops(const Bindings& bindings,
     add(schedule_.outer_jam_axis, Expr(0), schedule_.jam / inner);
   }
   if (jams) add(schedule_.jam_axis, Expr(0), inner);
-  Stmt result = write(place, row * Expr(vectors()));
+  if (loops.empty() || loops.back().extent % together != 0) together = 1;
+  std::vector<TileRow> rows;
+  for (int64_t m = 0; m < together; ++m) {
+    TileRow one{bindings, Expr(0)};
+    for (size_t i = 0; i < loops.size(); ++i) {
+      const bool last = i + 1 == loops.size();
+      const Expr at = last ? loop::var(loops[i].variable) * Expr(together) + Expr(m)
+                           : loop::var(loops[i].variable);
+      one.place[loops[i].axis] = loops[i].base + at;
+      one.first_cell = one.first_cell * Expr(loops[i].extent) + at;
+    }
+    one.first_cell = one.first_cell * Expr(vectors());
+    rows.push_back(std::move(one));
+  }
+  Stmt result = write(rows);
   for (size_t i = loops.size(); i-- > 0;) {
-    result = loop::for_loop(loops[i].first, Expr(0), Expr(loops[i].second), result);
+    const int64_t trips = loops[i].extent / (i + 1 == loops.size() ? together : 1);
+    result = loop::for_loop(loops[i].variable, Expr(0), Expr(trips), result);
   }
   return result;
 }
 
-/// What column n of a row stores, whose sums are the cells from `first` on.
-Stmt Expansion::result_of(const std::vector<std::string>& sums, const Bindings& place,
-                          const Expr& first, const Expr& n, const std::vector<Part>& parts) {
-  const auto sum = [&](const std::string& name) -> Expr {
+/// Reads one cell of copies of the tile's sums, by accumulator.
+std::function<Expr(const std::string&)> Expansion::kept_in(const std::vector<std::string>& sums,
+                                                           const Expr& cell) const {
+  return [this, sums, cell](const std::string& name) -> Expr {
     for (size_t i = 0; i < sums.size(); ++i) {
       const Accumulator& acc = definition_.accumulators[i];
-      if (acc.name == name) return loop::load(acc.type.with_lanes(lanes()), sums[i], first + n);
+      if (acc.name == name) return loop::load(acc.type.with_lanes(lanes()), sums[i], cell);
     }
     return Expr();
   };
-  std::vector<Stmt> body;
-  for (const Part& part : parts) write_row(part_vectorizer(n, part, sum), place, body);
-  return loop::block(body);
 }
 
 /// The elements of an elementwise kernel's tile: what they share is read once, and none waits for

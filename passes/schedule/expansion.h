@@ -158,11 +158,15 @@ class Expansion {
   void write_outputs(const Bindings& bindings, std::vector<loop::Stmt>& body);
   std::vector<std::string> keep_sums(std::vector<loop::Stmt>& body);
   void write_rows_in_loop(const Bindings& bindings, std::vector<loop::Stmt>& body);
-  loop::Stmt row_loops(const Bindings& bindings,
-                       const std::function<loop::Stmt(const Bindings&, const loop::Expr&)>& write);
-  loop::Stmt result_of(const std::vector<std::string>& sums, const Bindings& place,
-                       const loop::Expr& first, const loop::Expr& n,
-                       const std::vector<Part>& parts);
+  /// A row of a tile, and where its sums are in copies of them.
+  struct TileRow {
+    Bindings place;
+    loop::Expr first_cell;
+  };
+  loop::Stmt row_loops(const Bindings& bindings, int64_t together,
+                       const std::function<loop::Stmt(const std::vector<TileRow>&)>& write);
+  std::function<loop::Expr(const std::string&)> kept_in(const std::vector<std::string>& sums,
+                                                        const loop::Expr& cell) const;
   void write_together(const Bindings& bindings, std::vector<loop::Stmt>& body);
   loop::Expr result(size_t i, const Vectorizer& v, const Bindings& place) const;
   loop::Stmt store_result(size_t i, const Vectorizer& v, const Bindings& place,
