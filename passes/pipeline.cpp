@@ -56,15 +56,16 @@ Module defer_sums_pass(const Module& module, const PassContext& context) {
   return defer_sums(module, context.options.frugal);
 }
 
-/// What the passes behind the choice of bands make of a program. Nothing is computed again.
-loop::Program planned(const loop::Program& program, const PassContext& context) {
+/// What the passes behind the choice of bands make of a program; `again`: of which some is computed
+/// again.
+loop::Program planned(const loop::Program& program, const PassContext& context, bool again) {
   PassOptions options = context.options;
   options.progress = {};
   PassNotes ignored;
   loop::Program result = program;
   bool behind = false;
   for (const LoopPass& pass : loop_passes()) {
-    if (behind && pass.name != "rematerialize") {
+    if (behind && (again || pass.name != "rematerialize")) {
       result = pass.run(result, {context.target, options, ignored});
     }
     behind = behind || pass.name == "row_bands";
@@ -75,12 +76,13 @@ loop::Program planned(const loop::Program& program, const PassContext& context) 
 loop::Program row_bands_pass(const loop::Program& program, const PassContext& context) {
   const PassOptions& options = context.options;
   std::string& note = context.notes.bands;
-  const Planned rest = [&](const loop::Program& p) { return planned(p, context); };
+  const Planned once = [&](const loop::Program& p) { return planned(p, context, false); };
+  const Planned again = [&](const loop::Program& p) { return planned(p, context, true); };
   if (options.whole) return program;
-  if (options.ram) return fit_bands(program, context.target, *options.ram, rest, &note);
+  if (options.ram) return fit_bands(program, context.target, *options.ram, once, &note);
   if (!options.bands) return program;
   if (!context.target.is_microcontroller()) return row_bands(program, context.target);
-  return worthwhile_bands(program, context.target, rest, &note);
+  return worthwhile_bands(program, context.target, {once, again}, &note);
 }
 
 /// For a cache so small that examples which people can read have bands.

@@ -127,7 +127,7 @@ std::optional<RowRegion> RowRegions::region_of(const Forms& forms) const {
     if (!add_results(region, s, *kernel, written, whole)) return std::nullopt;
   }
   for (const Step* step : region.before) {
-    for (const BufferId id : step->buffers) written.erase(program_.owner(id));
+    for (const BufferId id : loop::written_buffers(program_, *step)) written.erase(id);
   }
   for (size_t s = 0; s < region.calls.size(); ++s) {
     if (!add_readers(region, s, written)) return std::nullopt;
@@ -242,7 +242,7 @@ bool RowRegions::goes_aside(size_t step, const RowKernel& form, const Forms& for
   if (!form.sums && inside) return false;
   bool together = false;
   for (const RowAccess& access : form.reads) {
-    const BufferId owner = program_.owner(entry_.steps[step].buffers[access.param]);
+    const BufferId owner = program_.owner(call.buffers[access.param]);
     const auto uses = forms.uses.find(owner);
     if (uses == forms.uses.end()) continue;
     bool like_one = access.is_identity() && access.extent == form.rows;
@@ -308,6 +308,17 @@ BandTensor RowRegions::band_tensor(const Step& step, size_t producer,
   return tensor;
 }
 
+/// Whether the rows that are read are those which the same step writes in their place.
+bool RowRegions::is_in_place(const Step& step, const RowKernel& form, const RowAccess& read) const {
+  const Kernel& kernel = program_.kernels.at(step.kernel);
+  return std::any_of(form.writes.begin(), form.writes.end(), [&](const RowAccess& write) {
+    const std::vector<std::string>& over = kernel.buffers[write.param].over;
+    return program_.owner(step.buffers[write.param]) == program_.owner(step.buffers[read.param]) &&
+           write.dimension == read.dimension && read.reaches_like(write) &&
+           std::find(over.begin(), over.end(), kernel.buffers[read.param].name) != over.end();
+  });
+}
+
 /// What step s of the region reads of band tensors; false when it needs all of one at once, or
 /// reads what the region writes in any other way.
 bool RowRegions::add_readers(RowRegion& region, size_t s, const std::set<BufferId>& written) const {
@@ -329,6 +340,7 @@ bool RowRegions::add_readers(RowRegion& region, size_t s, const std::set<BufferI
     const BufferId id = step.buffers[access.param];
     const BufferId owner = program_.owner(id);
     if (!is_written(owner)) continue;
+    if (aside_ && is_in_place(step, *region.kernels[s], access)) continue;
     const auto tensor =
         std::find_if(region.tensors.begin(), region.tensors.end(),
                      [&](const BandTensor& candidate) { return candidate.id == owner; });

@@ -29,9 +29,10 @@ struct BandTensor {
   int64_t bytes() const { return rows * row_bytes; }
 };
 
-/// Calls one after the other. The last one's results are whole, and so is what is summed along
-/// rows; the others' are band tensors. Calls among them whose results every row needs as a whole go
-/// first. Points into a program and a RowRegions.
+/// Calls one after the other. The last one's results are whole, and so are those of steps aside:
+/// what is summed along rows, or read outside of the region, too. The others' are band tensors.
+/// Calls among them whose results every row needs as a whole go first. Points into a program and a
+/// RowRegions.
 struct RowRegion {
   size_t first = 0, last = 0;             // steps of the entry point
   std::vector<const loop::Step*> before;  // of these, what runs once
@@ -60,7 +61,7 @@ class RowRegions {
   /// Whether the step can be a part of one.
   bool fits(size_t step) const { return !kernels_[step].empty(); }
   /// The steps from `first` to `last`, when the first and the last are among those that run by
-  /// rows, and what these but the last write is used by them alone.
+  /// rows, and what these but the last and steps aside write is used by them alone.
   std::optional<RowRegion> region(size_t first, size_t last) const;
 
  private:
@@ -80,6 +81,7 @@ class RowRegions {
   bool add_before(RowRegion& region, const loop::Step& step,
                   const std::set<loop::BufferId>& touched, const std::set<loop::BufferId>& whole,
                   std::set<loop::BufferId>& written) const;
+  bool is_in_place(const loop::Step& step, const RowKernel& form, const RowAccess& read) const;
   bool add_readers(RowRegion& region, size_t s, const std::set<loop::BufferId>& written) const;
 
   const loop::Program& program_;

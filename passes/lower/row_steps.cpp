@@ -263,9 +263,15 @@ Kernel restrict_rows(const Kernel& kernel, const RowKernel& by, const Rows& rows
       accesses[param.name] = access;
     }
   }
+  // The same rows of both, if any.
+  const auto alike = [&](const std::string& read, const std::string& written) {
+    const auto a = accesses.find(read), b = accesses.find(written);
+    if (a == accesses.end() || b == accesses.end()) return a == b;
+    return !apart.contains(a->second.param) && !apart.contains(b->second.param) &&
+           a->second.dimension == b->second.dimension && a->second.reaches_like(b->second);
+  };
   for (BufferParam& param : result.buffers) {
-    if (accesses.contains(param.name)) param.over.clear();
-    std::erase_if(param.over, [&](const std::string& over) { return accesses.contains(over); });
+    std::erase_if(param.over, [&](const std::string& over) { return !alike(over, param.name); });
   }
   const std::map<std::string, Expr> moved{{by.axis, loop::var(by.axis) + Expr(rows.begin)}};
   const auto rebased = [&](const std::string& name, std::vector<Expr> indices) {

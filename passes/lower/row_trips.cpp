@@ -1,7 +1,6 @@
 #include "passes/lower/row_trips.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "passes/lower/row_sums.h"
 
@@ -114,8 +113,9 @@ std::vector<int64_t> scales_of(const RowRegion& region) {
     for (const BandTensor& tensor : region.tensors) {
       if (tensor.producer != s) continue;
       for (const BandTensor::Reader& reader : tensor.readers) {
-        const auto& [scale, per] = std::pair(reader.access.scale, reader.access.per);
-        scales[s] = std::max(scales[s], (scales[reader.step] * scale + per - 1) / per);
+        const int64_t per = reader.access.per;
+        scales[s] =
+            std::max(scales[s], (scales[reader.step] * reader.access.scale + per - 1) / per);
       }
     }
     for (size_t k = s + 1; k < scales.size(); ++k) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ir/loop/add.h"
+#include "ir/loop/step_access.h"
 #include "ir/loop/text.h"
 #include "passes/lower/row_sums.h"
 
@@ -150,9 +151,21 @@ class Writing {
       }
     }
     action.kernel = restrict_rows(kernel, by, rows, reached, in_windows);
+    keep_in_place(action.kernel, step);
     action.kernel.name = "k";
     action.text = loop::print(action.kernel);
     return action;
+  }
+
+  /// Results take over operands only where they are in their place already: others live on.
+  void keep_in_place(Kernel& kernel, const Step& step) const {
+    const auto owner = [&](const std::string& param) {
+      return program_.owner(loop::buffer_of(kernel, step, param));
+    };
+    for (loop::BufferParam& param : kernel.buffers) {
+      std::erase_if(param.over,
+                    [&](const std::string& over) { return owner(over) != owner(param.name); });
+    }
   }
 
   // ---- trips that are alike

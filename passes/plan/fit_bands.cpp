@@ -96,24 +96,26 @@ Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram,
   return best;
 }
 
-Program worthwhile_bands(const Program& program, const TargetInfo& target, const Planned& planned,
-                         std::string* summary) {
+Program worthwhile_bands(const Program& program, const TargetInfo& target,
+                         const PlannedBoth& planned, std::string* summary) {
   if (!target.is_microcontroller()) return program;
-  const Program whole = planned(program);
+  const Program whole = planned.again(program);
   const Outcome without = outcome_of(whole);
+  // Estimates know no recomputation.
+  const int64_t most = planned.once(program).arena_bytes;
   const double most_executed = without.executed * (1 + kShareOfTime);
   Program best = program;
   int64_t least = without.price;
   std::vector<BandChoice> before;
   int misses = 0;
-  for (double goal = static_cast<double>(whole.arena_bytes); goal >= 1 && misses < kMaxMisses;
+  for (double goal = static_cast<double>(most); goal >= 1 && misses < kMaxMisses;
        goal *= kGoalFalls) {
     BandsForMemory bands =
         bands_for_memory(program, band_costs(target), static_cast<int64_t>(goal));
     ++misses;
     if (bands.choices == before) continue;
     const Program tried = *band_steps(program, bands.choices);
-    const Program result = planned(tried);
+    const Program result = planned.again(tried);
     const Outcome outcome = outcome_of(result);
     if (outcome.executed <= most_executed && outcome.price < least) {
       misses = 0;

@@ -24,9 +24,14 @@ using Planned = std::function<loop::Program(const loop::Program&)>;
 loop::Program fit_bands(const loop::Program& program, const TargetInfo& target, int64_t ram,
                         const Planned& planned, std::string* summary = nullptr);
 
+/// The passes behind without and with recomputation.
+struct PlannedBoth {
+  Planned once, again;
+};
+
 /// Where nobody said how much RAM there is: on a microcontroller the bands that are worth what they
-/// take, in time and in code; elsewhere the program as it is.
+/// take, in time and in code, once all is done that saves memory; elsewhere the program as it is.
 loop::Program worthwhile_bands(const loop::Program& program, const TargetInfo& target,
-                               const Planned& planned, std::string* summary = nullptr);
+                               const PlannedBoth& planned, std::string* summary = nullptr);
 
 }  // namespace backcast

@@ -119,5 +119,31 @@ TEST(Bands, HaveSumsOfMostGradientsAndResults) {
   EXPECT_GT(with_results, kChains / 3);  // others are one kernel
 }
 
+/// A state whose new rows take the place of the old ones: kernels say so in bands, too.
+TEST(Bands, UpdateStateInPlace) {
+  std::mt19937 random(1);
+  const Module module =
+      parse_module("state \"w\" parameter = f32[12,8] [" + random_numbers(12 * 8, random) + R"(]
+entry "step" @step
+func @step(%w: f32[12,8], %x: f32[5,12], %y: f32[5,8]) -> f32[12,8] results("w") {
+  %g = dot_general %x, %y {lhs_contract=[0], rhs_contract=[0]}
+  %r = reverse %g {axes=[1]}
+  %n = sub %w, %r
+  return %n
+})");
+  PipelineOptions options;
+  options.stop_after = "winograd";
+  const loop::Program program = run_pipeline(module, *find_target("cortex-m4"), options).program;
+  ASSERT_EQ(program.entries[0].steps.size(), 2u) << loop::print(program);
+  const std::optional<loop::Program> bands = band_steps(program, {{0, 1, {3}}});
+  ASSERT_TRUE(bands);
+  loop::verify(*bands, "row_bands");
+  int64_t in_place = 0;
+  for (const auto& [name, kernel] : bands->kernels) {
+    for (const loop::BufferParam& param : kernel.buffers) in_place += !param.over.empty();
+  }
+  EXPECT_EQ(in_place, 1) << loop::print(*bands);
+}
+
 }  // namespace
 }  // namespace backcast
