@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "ir/loop/step_access.h"
-#include "passes/lower/row_region.h"
 #include "passes/lower/write_bands.h"
 
 namespace backcast {

@@ -143,10 +143,7 @@ bool RowRegions::add_results(RowRegion& region, size_t step, const RowKernel& fo
                              std::set<BufferId>& written, std::set<BufferId>& whole) const {
   const Step& call = entry_.steps[step];
   const Kernel& kernel = program_.kernels.at(call.kernel);
-  const bool inside = step != region.last && !form.sums &&
-                      std::all_of(form.writes.begin(), form.writes.end(), [&](const RowAccess& w) {
-                        return is_inside(call.buffers[w.param], region.first, region.last);
-                      });
+  const bool inside = step != region.last && stays_inside(call, form, region.first, region.last);
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {
     if (kernel.buffers[i].mode == loop::AccessMode::read) continue;
     const BufferId owner = program_.owner(call.buffers[i]);
@@ -236,10 +233,7 @@ const RowKernel* RowRegions::form_of(size_t step, const Forms& forms) const {
 bool RowRegions::goes_aside(size_t step, const RowKernel& form, const Forms& forms) const {
   const Step& call = entry_.steps[step];
   const Kernel& kernel = program_.kernels.at(call.kernel);
-  const bool inside = std::all_of(form.writes.begin(), form.writes.end(), [&](const RowAccess& w) {
-    return is_inside(call.buffers[w.param], forms.first, forms.last);
-  });
-  if (!form.sums && inside) return false;
+  if (stays_inside(call, form, forms.first, forms.last)) return false;
   bool together = false;
   for (const RowAccess& access : form.reads) {
     const BufferId owner = program_.owner(call.buffers[access.param]);
@@ -293,6 +287,15 @@ bool RowRegions::is_inside(BufferId id, size_t first, size_t last) const {
   const std::set<size_t>& users = users_[static_cast<size_t>(id)];
   return buffer.kind == BufferClass::arena && buffer.view_of < 0 && *users.begin() >= first &&
          *users.rbegin() <= last;
+}
+
+/// Whether results are rows that only these steps use.
+bool RowRegions::stays_inside(const Step& step, const RowKernel& form, size_t first,
+                              size_t last) const {
+  return !form.sums &&
+         std::all_of(form.writes.begin(), form.writes.end(), [&](const RowAccess& write) {
+           return is_inside(step.buffers[write.param], first, last);
+         });
 }
 
 BandTensor RowRegions::band_tensor(const Step& step, size_t producer,

@@ -68,6 +68,7 @@ class RowRegions {
   struct Forms;
 
   bool is_inside(loop::BufferId id, size_t first, size_t last) const;
+  bool stays_inside(const loop::Step& step, const RowKernel& form, size_t first, size_t last) const;
   const RowKernel* by_outermost(const Forms& forms, bool sums) const;
   const RowKernel* form_of(size_t step, const Forms& forms) const;
   bool goes_aside(size_t step, const RowKernel& form, const Forms& forms) const;

@@ -7,7 +7,7 @@
 
 #include "ir/loop/liveness.h"
 #include "ir/loop/step_access.h"
-#include "passes/lower/row_region.h"
+#include "passes/lower/row_trips.h"
 
 namespace backcast {
 namespace {

@@ -101,8 +101,9 @@ Program worthwhile_bands(const Program& program, const TargetInfo& target,
   if (!target.is_microcontroller()) return program;
   const Program whole = planned.again(program);
   const Outcome without = outcome_of(whole);
-  // Estimates know no recomputation.
-  const int64_t most = planned.once(program).arena_bytes;
+  // Estimates know no recomputation, of which programs without state have none.
+  const int64_t most =
+      program.states().empty() ? whole.arena_bytes : planned.once(program).arena_bytes;
   const double most_executed = without.executed * (1 + kShareOfTime);
   Program best = program;
   int64_t least = without.price;

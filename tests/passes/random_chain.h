@@ -121,6 +121,21 @@ inline void run_rest(PipelineResult& state, const TargetInfo& target) {
   }
 }
 
+/// C and LLVM give the same bits for a program whose bands are chosen, close to the evaluator's.
+inline void expect_equal_backends(const std::string& name, const Module& module,
+                                  PipelineResult state, const TargetInfo& target,
+                                  double tolerance) {
+  run_rest(state, target);
+  NodeCase one;
+  one.name = one.model.model_file = name;
+  const std::vector<Literal> inputs = random_inputs(module);
+  one.sets.push_back({"set", inputs, evaluate_main(module, inputs)});
+  one.model.target = target;
+  one.model.result = std::move(state);
+  one.model.abi = abi_of(one.model.result.program);
+  expect_close_and_equal(one, tolerance);
+}
+
 /// Up to a share of the largest value, or of one.
 inline bool are_close(const Literal& a, const Literal& b, double tolerance) {
   if (a.shape() != b.shape()) return false;

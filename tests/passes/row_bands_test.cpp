@@ -147,15 +147,7 @@ void expect_longest_bands_to_the_bit(const Module& module) {
   const std::optional<loop::Program> bands = longest_bands(state.program);
   if (!bands) return;
   state.program = *bands;
-  run_rest(state, target);
-  NodeCase one;
-  one.name = one.model.model_file = "chain";
-  const std::vector<Literal> inputs = random_inputs(module);
-  one.sets.push_back({"set", inputs, evaluate_main(module, inputs)});
-  one.model.target = target;
-  one.model.result = std::move(state);
-  one.model.abi = abi_of(one.model.result.program);
-  expect_close_and_equal(one, 1e-5);
+  expect_equal_backends("chain", module, std::move(state), target, 1e-5);
 }
 
 class Chains : public testing::TestWithParam<unsigned> {};

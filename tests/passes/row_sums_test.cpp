@@ -94,15 +94,7 @@ TEST_P(Sums, AgreeToTheBitInBothBackends) {
   }
   if (!bands) return;
   state.program = *bands;
-  run_rest(state, target);
-  NodeCase one;
-  one.name = one.model.model_file = "gradients";
-  const std::vector<Literal> inputs = random_inputs(module);
-  one.sets.push_back({"set", inputs, evaluate_main(module, inputs)});
-  one.model.target = target;
-  one.model.result = std::move(state);
-  one.model.abi = abi_of(one.model.result.program);
-  expect_close_and_equal(one, 1e-4);
+  expect_equal_backends("gradients", module, std::move(state), target, 1e-4);
 }
 
 constexpr unsigned kChains = 24;
