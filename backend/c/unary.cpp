@@ -156,9 +156,12 @@ std::string gather_signs(const Prelude& prelude, const std::string& c_type, int 
   }
   const bool wide = mask_bits == 64;
   if (bits == 512) {
+    // gcc's intrinsic is of long long, int64_t of long.
     return fmt::format(
-        "#if defined(__AVX512DQ__)\n  return ({})__builtin_ia32_cvt{}2mask512({});\n", c_type,
-        wide ? 'q' : 'd', as({wide ? Scalar::i64 : Scalar::i32, lanes}));
+        "#if defined(__AVX512DQ__)\n"
+        "  typedef {} register_signs __attribute__((vector_size(64)));\n"
+        "  return ({})__builtin_ia32_cvt{}2mask512((register_signs)a);\n",
+        wide ? "long long" : "int", c_type, wide ? 'q' : 'd');
   }
   return fmt::format("#if defined(__{}__)\n  return ({})__builtin_ia32_movmskp{}{}({});\n",
                      bits == 256 ? "AVX" : "SSE2", c_type, wide ? 'd' : 's',

@@ -398,7 +398,9 @@ std::vector<Case> rounding_cases() {
 
 std::vector<Case> widest_cases() {
   return {instructions(ElementType::f32, 16), instructions(ElementType::f64, 8),
-          casts(ElementType::u8, 16), casts(ElementType::i8, 16), casts(ElementType::i32, 16)};
+          casts(ElementType::u8, 16),         casts(ElementType::i8, 16),
+          casts(ElementType::i32, 16),        lane_bits(ElementType::f32, 16),
+          lane_bits(ElementType::f64, 8)};
 }
 
 }  // namespace backcast::c_test
