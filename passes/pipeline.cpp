@@ -61,6 +61,7 @@ Module defer_sums_pass(const Module& module, const PassContext& context) {
 loop::Program planned(const loop::Program& program, const PassContext& context, bool again) {
   PassOptions options = context.options;
   options.progress = {};
+  options.weighed = !options.ram;  // what is held against a budget is placed as what is emitted
   PassNotes ignored;
   loop::Program result = program;
   bool behind = false;
@@ -136,7 +137,9 @@ loop::Program plan_memory_pass(const loop::Program& program, const PassContext& 
         fmt::format("placing buffers: {} bytes reached, at least {} needed, {} placements tried",
                     reached, bound, nodes));
   };
-  return plan_memory(program, context.target, tell);
+  const bool weighed = context.options.weighed;
+  return plan_memory(program, context.target, tell,
+                     weighed ? PlacementSearch::brief : PlacementSearch::full);
 }
 
 }  // namespace

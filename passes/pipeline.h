@@ -32,6 +32,8 @@ struct PassOptions {
   bool whole = false;
   /// Loops keep nothing that they could compute again: for what does not fit `ram` otherwise.
   bool frugal = false;
+  /// The program is only weighed against others.
+  bool weighed = false;
   /// Told what a long search is at, now and then.
   std::function<void(std::string_view)> progress = {};
 };

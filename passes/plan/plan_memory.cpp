@@ -23,8 +23,10 @@ using loop::BufferId;
 using loop::LiveRange;
 using loop::Program;
 
-// Nodes of the search times buffers, about proportional to its time: a few seconds.
-constexpr int64_t kSearchWork = 20'000'000;
+/// Nodes of the search times buffers, about proportional to its time: a few seconds, or a tenth.
+int64_t work_of(PlacementSearch search) {
+  return search == PlacementSearch::full ? 20'000'000 : 1'000'000;
+}
 
 /// A block of arena: one storage, or several that take over from one another.
 struct Block {
@@ -50,8 +52,9 @@ struct Meeting {
 
 class Planner {
  public:
-  Planner(const Program& program, const TargetInfo& target, const PlacementProgress& progress)
-      : result_(program), progress_(progress) {
+  Planner(const Program& program, const TargetInfo& target, const PlacementProgress& progress,
+          PlacementSearch search)
+      : result_(program), progress_(progress), work_(work_of(search)) {
     alignment_ = std::max<int64_t>(target.vector_bits / 8, 8);
   }
 
@@ -282,7 +285,7 @@ class Planner {
 
   void place(const PlacementProblem& problem) {
     const int64_t count = static_cast<int64_t>(blocks_.size());
-    const TightPlacement placed = place_tightly(problem, kSearchWork / (count + 1), progress_);
+    const TightPlacement placed = place_tightly(problem, work_ / (count + 1), progress_);
     for (size_t b = 0; b < blocks_.size(); ++b) {
       for (BufferId id : blocks_[b].members) result_.buffers[size_t(id)].offset = placed.offsets[b];
     }
@@ -293,6 +296,7 @@ class Planner {
 
   Program result_;
   PlacementProgress progress_;
+  int64_t work_;
   int64_t alignment_ = 16;
   std::vector<LiveRange> ranges_;
   std::vector<Block> blocks_;
@@ -303,18 +307,18 @@ class Planner {
 }  // namespace
 
 Program plan_memory(const Program& program, const TargetInfo& target,
-                    const PlacementProgress& progress) {
-  Planner planner(program, target, progress);
+                    const PlacementProgress& progress, PlacementSearch search) {
+  Planner planner(program, target, progress, search);
   Program best = planner.run();
   for (const Program& way : alternate_directions(program, planner.reaching())) {
-    Program planned = Planner(way, target, progress).run();
+    Program planned = Planner(way, target, progress, search).run();
     if (planned.arena_bytes < best.arena_bytes) best = std::move(planned);
   }
   return best;
 }
 
 int64_t arena_bound(const Program& program, size_t entry, const TargetInfo& target) {
-  return Planner(program, target, {}).bound(entry);
+  return Planner(program, target, {}, PlacementSearch::brief).bound(entry);
 }
 
 }  // namespace backcast

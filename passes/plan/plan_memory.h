@@ -15,9 +15,13 @@
 
 namespace backcast {
 
+/// How long placements are searched for: of what is emitted, or of what is only weighed.
+enum class PlacementSearch { full, brief };
+
 /// `progress` is told now and then how far a long search is.
 loop::Program plan_memory(const loop::Program& program, const TargetInfo& target,
-                          const PlacementProgress& progress = {});
+                          const PlacementProgress& progress = {},
+                          PlacementSearch search = PlacementSearch::full);
 /// The bound for one entry point in its present order of steps, in bytes.
 int64_t arena_bound(const loop::Program& program, size_t entry, const TargetInfo& target);
 
