@@ -109,12 +109,19 @@ class Fusion {
     if (only_widens(unit)) return;
     for (int round = 0; round < 8; ++round) {
       std::set<size_t> wanted;
+      std::set<BufferId> stay;  // owners, of what some read has to find in memory
       for_each_access(unit.definition, [&](const loop::ExprNode& read, bool in_reduction) {
         std::optional<Source> from = inlined_source(unit, read);
+        if (!from) stay.insert(program_.owner(buffer_id(read.name)));
         if (from && worth_inlining(list_.at(from->step), unit.definition, in_reduction) &&
             !(unit.macs > 0 && scatters_words(unit.definition, read, *from))) {
           wanted.insert(from->step);
         }
+      });
+      std::erase_if(wanted, [&](size_t step) {
+        const std::vector<BufferId> results = list_.at(step).outputs();
+        return std::ranges::any_of(results,
+                                   [&](BufferId id) { return stay.count(program_.owner(id)) > 0; });
       });
       if (wanted.empty()) return;
       Definition inlined = unit.definition;
