@@ -84,9 +84,7 @@ ValueId Emitter::dimension(const Dim& value) {
 }
 
 ValueId Emitter::index_vector(const Dims& values) {
-  const bool known =
-      std::all_of(values.begin(), values.end(), [](const Dim& d) { return d.is_constant(); });
-  if (known) {
+  if (is_static(values)) {
     std::vector<int64_t> ints;
     for (const Dim& d : values) ints.push_back(d.constant());
     return constant(Literal::from_ints({static_cast<int64_t>(ints.size())}, ints));

@@ -377,4 +377,8 @@ int Dim::compare(const Dim& a, const Dim& b) {
   return 0;
 }
 
+bool is_static(const Dims& dims) {
+  return std::all_of(dims.begin(), dims.end(), [](const Dim& d) { return d.is_constant(); });
+}
+
 }  // namespace backcast

@@ -91,5 +91,7 @@ struct Dim::Atom {
 };
 
 using Dims = std::vector<Dim>;
+/// Whether every extent is a number.
+bool is_static(const Dims& dims);
 
 }  // namespace backcast

@@ -11,12 +11,7 @@ Dim TensorType::element_count() const {
   return count;
 }
 
-bool TensorType::is_static() const {
-  for (const Dim& d : shape) {
-    if (!d.is_constant()) return false;
-  }
-  return true;
-}
+bool TensorType::is_static() const { return backcast::is_static(shape); }
 
 Type Type::tuple(std::vector<Type> elements) {
   Type type;

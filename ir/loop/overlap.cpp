@@ -252,10 +252,7 @@ std::optional<Storage> storage_of(const Program& program, const Step& step, Buff
     if (program.owner(step.buffers[i]) != id) continue;
     const BufferParam& param = kernel.buffers[i];
     const Dim begin = byte_offset(program, step.buffers[i]);
-    const bool is_fixed =
-        begin.is_constant() && std::all_of(param.shape.begin(), param.shape.end(),
-                                           [](const Dim& extent) { return extent.is_constant(); });
-    if (param.mode != mode || !is_fixed) return {};
+    if (param.mode != mode || !begin.is_constant() || !is_static(param.shape)) return {};
     storage.views[param.name] = {begin.constant(), byte_size(element_of(param.element))};
   }
   return storage;

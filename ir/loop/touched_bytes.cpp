@@ -9,10 +9,6 @@
 namespace backcast::loop {
 namespace {
 
-bool is_constant(const Dims& shape) {
-  return std::all_of(shape.begin(), shape.end(), [](const Dim& d) { return d.is_constant(); });
-}
-
 /// Sorted, and joined where they meet.
 std::vector<Places> joined(std::vector<Places> places) {
   std::sort(places.begin(), places.end(),
@@ -49,7 +45,7 @@ TouchedBytes::TouchedBytes(const Program& program, const Step& step, BufferId st
   periods_.insert(0);
   const Buffer& buffer = program.buffer(storage);
   // Scheduled kernels have flat parameters.
-  if (is_constant(buffer.shape)) add_periods(buffer.shape, byte_size(buffer.element));
+  if (is_static(buffer.shape)) add_periods(buffer.shape, byte_size(buffer.element));
   if (step.kind == StepKind::copy) {
     const BufferId id = step.buffers[writes ? 1 : 0];
     if (program.owner(id) == storage) add_copied(program, id);
@@ -66,7 +62,7 @@ TouchedBytes::TouchedBytes(const Program& program, const Step& step, BufferId st
     const BufferParam& param = kernel.buffers[i];
     if (param.mode == (writes ? AccessMode::read : AccessMode::write)) continue;
     const Dim begin = byte_offset(program, step.buffers[i]);
-    if (!begin.is_constant() || !is_constant(param.shape)) {
+    if (!begin.is_constant() || !is_static(param.shape)) {
       is_known_ = false;
       return;
     }
@@ -86,7 +82,7 @@ TouchedBytes::TouchedBytes(const Program& program, const Step& step, BufferId st
 void TouchedBytes::add_copied(const Program& program, BufferId id) {
   const Buffer& buffer = program.buffer(id);
   const Dim begin = byte_offset(program, id);
-  is_known_ = begin.is_constant() && is_constant(buffer.shape);
+  is_known_ = begin.is_constant() && is_static(buffer.shape);
   if (!is_known_) return;
   const int64_t bytes = program.storage_bytes(id);
   if (bytes > 0) whole_.push_back({begin.constant(), begin.constant() + bytes - 1});

@@ -46,8 +46,7 @@ class StateChecker {
       fits = b.element == ElementType::f32 || b.element == ElementType::f64;
       if (b.role == StateRole::rate) fits = fits && is_scalar(b);
     }
-    for (const Dim& extent : b.shape) fits = fits && extent.is_constant();
-    if (!fits) {
+    if (!fits || !is_static(b.shape)) {
       fail(fmt::format("state {} of role {} has the type {}", b.name, enum_name(b.role),
                        to_string(TensorType{b.element, b.shape})));
     }

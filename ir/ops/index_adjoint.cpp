@@ -21,10 +21,6 @@ Dims last_starts(const IndexedWindows& windows) {
   return last;
 }
 
-bool all_constant(const Dims& dims) {
-  return std::all_of(dims.begin(), dims.end(), [](const Dim& d) { return d.is_constant(); });
-}
-
 const Literal* constant_value(const Val& value) {
   const Node& node = value.builder().node(value);
   return node.op == &ops::constant ? &node.attrs.as<ConstantAttrs>().value : nullptr;
@@ -32,7 +28,7 @@ const Literal* constant_value(const Val& value) {
 
 /// Signed, and wide enough for the bounds.
 Val signed_indices(const Val& indices, const Dims& last) {
-  const bool narrow = indices.element() == ElementType::i32 && all_constant(last) &&
+  const bool narrow = indices.element() == ElementType::i32 && is_static(last) &&
                       std::all_of(last.begin(), last.end(), [](const Dim& d) {
                         return d.constant() <= std::numeric_limits<int32_t>::max();
                       });
@@ -61,7 +57,7 @@ Val upper_bounds(const Val& indices, const Dims& last, int64_t index_vector_dim)
 /// Whether the indices are constants that lie inside.
 bool known_inside(const Val& indices, const IndexedWindows& windows, const Dims& last) {
   const Literal* value = constant_value(indices);
-  if (value == nullptr || !all_constant(last)) return false;
+  if (value == nullptr || !is_static(last)) return false;
   const std::vector<int64_t> numbers = value->as_ints();
   int64_t step = 1;  // between components of one vector
   for (size_t d = static_cast<size_t>(windows.numbers.index_vector_dim) + 1;
@@ -124,7 +120,7 @@ bool known_disjoint(const Val& indices, const IndexedWindows& windows, const Sha
     return true;
   }
   const Literal* value = constant_value(indices);
-  if (value == nullptr || !all_constant(windows.operand) || !all_constant(windowed)) return false;
+  if (value == nullptr || !is_static(windows.operand) || !is_static(windowed)) return false;
   const auto numbers_of = [](const Dims& dims) {
     std::vector<int64_t> numbers;
     for (const Dim& d : dims) numbers.push_back(d.constant());

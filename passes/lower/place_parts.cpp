@@ -38,10 +38,6 @@ struct Part {
   std::vector<int64_t> begin;
 };
 
-bool has_constant_shape(const Dims& shape) {
-  return std::all_of(shape.begin(), shape.end(), [](const Dim& d) { return d.is_constant(); });
-}
-
 std::vector<Expr> shifted(const std::vector<Expr>& indices, const std::vector<int64_t>& begin) {
   std::vector<Expr> result;
   for (size_t d = 0; d < indices.size(); ++d) result.push_back(indices[d] + Expr(begin[d]));
@@ -169,7 +165,7 @@ class Placement {
     const BufferClass kind = result_.buffer(owner).kind;
     if (kind != BufferClass::arena && kind != BufferClass::output) return false;
     if (entry_->optional_outputs.contains(owner)) return false;
-    if (!has_constant_shape(result_.buffer(whole).shape)) return false;
+    if (!is_static(result_.buffer(whole).shape)) return false;
     return std::none_of(steps.begin(), steps.begin() + static_cast<int64_t>(k), [&](const Step& s) {
       return loop::written_buffers(result_, s).contains(owner) ||
              loop::read_buffers(result_, s).contains(owner);

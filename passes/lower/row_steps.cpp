@@ -18,10 +18,6 @@ using loop::Expr;
 using loop::ExprKind;
 using loop::Kernel;
 
-bool is_static(const Dims& shape) {
-  return std::all_of(shape.begin(), shape.end(), [](const Dim& d) { return d.is_constant(); });
-}
-
 int64_t count_of(const Dims& shape, size_t first, size_t last) {
   int64_t count = 1;
   for (size_t d = first; d < last; ++d) count *= shape[d].constant();
