@@ -1,0 +1,90 @@
+/* Calls one compiled network. `driver INPUT TARGET OUTPUT`: files of the library's elements. Writes
+ * what `run` gives (twice: from an arena of NaN and of zeros) and, of a training library, the losses
+ * of some steps, the parameters behind them and what `run` gives then. Buffers are as large as the
+ * header says and no larger, for the address sanitizer. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net.h"
+
+#define STEPS 3
+
+static void *buffer(size_t alignment, size_t bytes, int fill) {
+  /* Exact sizes: what rounding to the alignment adds lies in front. */
+  const size_t whole = (bytes + alignment - 1) / alignment * alignment;
+  unsigned char *memory = malloc(bytes == 0 ? 1 : bytes);
+  if (alignment > 16) {
+    free(memory);
+    memory = aligned_alloc(alignment, whole == 0 ? alignment : whole);
+  }
+  if (memory == NULL) abort();
+  memset(memory, fill, bytes);
+  return memory;
+}
+
+static void *read_file(const char *path, size_t bytes) {
+  void *memory = buffer(16, bytes, 0);
+  FILE *file = fopen(path, "rb");
+  if (file == NULL || fread(memory, 1, bytes, file) != bytes) abort();
+  fclose(file);
+  return memory;
+}
+
+static void expect(bc_status status, const char *what) {
+  if (status == BC_OK) return;
+  fprintf(stderr, "%s: status %d\n", what, (int)status);
+  exit(2);
+}
+
+int main(int count, char **words) {
+  if (count != 4) return 2;
+  const size_t y_bytes = NET_RUN_OUT_Y_ELEMENTS * sizeof(ELEMENT);
+  ELEMENT *x = read_file(words[1], NET_RUN_IN_X_ELEMENTS * sizeof(ELEMENT));
+  ELEMENT *y = buffer(16, y_bytes, 0xFF);
+  const net_run_inputs in = {.x = x};
+  const net_run_outputs out = {.y = y};
+  FILE *file = fopen(words[3], "wb");
+  if (file == NULL) return 2;
+#ifdef TRAINS
+  void *state = buffer(NET_STATE_ALIGN, NET_STATE_BYTES, 0xFF);
+  expect(net_init(state, NET_STATE_BYTES, 1), "init");
+#define RUN(arena) net_run(state, &in, &out, arena, NET_ARENA_BYTES, NULL)
+#else
+#define RUN(arena) net_run(&in, &out, arena, NET_ARENA_BYTES, NULL)
+#endif
+  for (int fill = 0; fill < 2; fill++) {
+    void *arena = buffer(NET_ARENA_ALIGN, NET_ARENA_BYTES, fill == 0 ? 0xFF : 0);
+    memset(y, 0xFF, y_bytes);
+    expect(RUN(arena), "run");
+    fwrite(y, 1, y_bytes, file);
+    free(arena);
+  }
+#ifdef TRAINS
+  ELEMENT *target = read_file(words[2], y_bytes);
+  const net_train_step_inputs batch = {.x = x, .target = target};
+  void *arena = buffer(NET_ARENA_ALIGN, NET_ARENA_BYTES, 0xFF);
+  for (int step = 0; step < STEPS; step++) {
+    ELEMENT loss;
+    const net_train_step_outputs results = {.loss = &loss, .y = step == 0 ? y : NULL};
+    expect(net_train_step(state, &batch, &results, arena, NET_ARENA_BYTES, NULL), "train_step");
+    fwrite(&loss, sizeof loss, 1, file);
+  }
+#ifdef NET_PARAMETER_COUNT
+  ELEMENT *parameters = buffer(16, NET_PARAMETER_COUNT * sizeof(ELEMENT), 0xFF);
+  expect(net_get_parameters(state, parameters), "get_parameters");
+  fwrite(parameters, sizeof(ELEMENT), NET_PARAMETER_COUNT, file);
+  free(parameters);
+#endif
+  expect(RUN(arena), "run");
+  fwrite(y, 1, y_bytes, file);
+  free(arena);
+  free(state);
+  free(target);
+#else
+  (void)words[2];
+#endif
+  free(x);
+  free(y);
+  return fclose(file) == 0 ? 0 : 2;
+}

@@ -1,0 +1,251 @@
+"""Compiles random networks in many ways and holds all results against each other, the forward pass
+against ONNX Runtime, and gradients against differences. Prints a line per network that fails and
+keeps its model; exit status 1 when one does.
+
+    sweep.py BACKCAST FOLDER [--seconds S | --count N] [--first SEED] [--alone]
+
+Generated C runs under the address and undefined-behaviour sanitizers, a microcontroller's on this
+machine. Semantics are judged in double precision; single precision by its own measured noise.
+--alone needs neither ONNX Runtime, whose place the evaluator takes, nor emulators."""
+
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import numpy as np
+import onnx
+
+import networks
+
+HERE = pathlib.Path(__file__).resolve().parent
+EXACT = 1e-9       # of the largest value, in double precision
+WINOGRAD = 1e-4    # the same, where sums are transformed; a layer's error stays below 1e-5
+ROUNDING = 1e-5    # the same, in single precision, beside the noise that was measured
+WORST_SCALE = 1e3  # networks whose values leave this are not judged
+SANITIZE = ["-O0", "-fsanitize=address", "-fno-sanitize-recover=all"]
+UNDEFINED = "-fsanitize=undefined"  # of the forward pass only: it makes building slow
+TRAIN = ["--train", "--loss", "mse", "--rate", "0.002"]
+LIMIT = 300
+NOT_FINITE = "train_step: status 8"  # as bc_types.h numbers it
+
+
+class Fault(Exception):
+    pass
+
+
+def call(command, folder=None):
+    try:
+        done = subprocess.run([str(word) for word in command], cwd=folder, capture_output=True,
+                              text=True, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        raise Fault(f"{command[0]} took more than {LIMIT} s") from None
+    if done.returncode != 0:
+        text = (done.stdout + done.stderr).strip()
+        summary = re.search(r"(ERROR: AddressSanitizer|runtime error)[^\n]*", text)
+        raise Fault(f"{' '.join(str(word) for word in command[:2])} … ended with "
+                    f"{done.returncode}: {summary.group(0) if summary else text[-600:]}")
+    return done.stdout
+
+
+class Case:
+    """One network: its files, inputs and the ways it is compiled."""
+
+    def __init__(self, backcast, folder, seed):
+        self.backcast, self.folder, self.seed = backcast, folder, seed
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        self.model = networks.make(seed)
+        self.path = folder / "network.onnx"
+        onnx.save(self.model, self.path)
+        numbers = np.random.default_rng(seed)
+        shapes = [[d.dim_value for d in value.type.tensor_type.shape.dim]
+                  for value in (self.model.graph.input[0], self.model.graph.output[0])]
+        self.x, self.target = (numbers.standard_normal(shape).astype(np.float32)
+                               for shape in shapes)
+        for kind in (np.float32, np.float64):
+            self.x.astype(kind).tofile(folder / f"x.{kind.__name__}")
+            self.target.astype(kind).tofile(folder / f"target.{kind.__name__}")
+
+    def run(self, emit, target, options, double=False):
+        """What driver.c writes, as an array."""
+        kind = np.float64 if double else np.float32
+        options = [*options, *(["--f64"] if double else [])]
+        folder = self.folder / "library"
+        shutil.rmtree(folder, ignore_errors=True)
+        call([self.backcast, "compile", self.path, "--name", "net", "--emit", emit, "--target",
+              target, "-o", folder, *options])
+        flags = ["-std=gnu11", f"-DELEMENT={'double' if double else 'float'}", "-I."]
+        flags += ["-DTRAINS"] if "--train" in options else []
+        flags += SANITIZE if "--train" in options else [*SANITIZE, UNDEFINED]
+        code = "libnet.a"
+        if emit == "c":
+            code = "net.c"
+            source = (folder / code).read_text()
+            wanted = re.search(r"Compile with: \S+ (.*) -c \S+", source).group(1).split()
+            if target.startswith("cortex"):  # its only instruction by name
+                source = re.sub(r'__asm__\("vsqrt\.f\d\d [^;]*;', "r = __builtin_sqrt(a);", source)
+                (folder / code).write_text(source)
+                wanted = []
+            flags += [word for word in wanted if word.startswith("-m")]
+        call(["gcc", *flags, HERE / "driver.c", code, "-lm", "-o", "driver"], folder)
+        output = folder / "output"
+        data = [self.folder / f"{name}.{kind.__name__}" for name in ("x", "target")]
+        call([folder / "driver", *data, output])
+        return np.fromfile(output, kind).astype(np.float64)
+
+    def report(self):
+        """(arena, state) of the last library, in bytes."""
+        text = (self.folder / "library/net.report.json").read_text()
+        return int(re.search(r'"arena_bytes": (\d+)', text).group(1)), \
+            int((re.search(r'"state_bytes": (\d+)', text) or [0, 0])[1])
+
+
+def scale(expected):
+    return max(1.0, float(np.abs(expected).max(initial=0)))
+
+
+def distance(expected, found):
+    if expected.shape != found.shape:
+        raise Fault(f"{found.size} results instead of {expected.size}")
+    if not np.isfinite(found).all():
+        raise Fault("results are not finite")
+    return float(np.abs(expected - found).max(initial=0)) / scale(expected)
+
+
+def judge_runtime(case):
+    """Forward pass against ONNX Runtime in its two ways; gives back what it computes and how far
+    the two are apart."""
+    import onnxruntime
+    onnxruntime.set_default_logger_severity(4)
+    levels = onnxruntime.GraphOptimizationLevel
+    results = []
+    for level in (levels.ORT_DISABLE_ALL, levels.ORT_ENABLE_ALL):
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = level
+        session = onnxruntime.InferenceSession(str(case.path), options,
+                                               providers=["CPUExecutionProvider"])
+        results.append(session.run(None, {"x": case.x})[0].astype(np.float64).ravel())
+    return results[0], distance(*results)
+
+
+def forward_ways(rng):
+    yield "lib", "native", []
+    yield "c", "cortex-m4", []
+    yield "c", rng.choice(["x86-64", "x86-64-v3", "native"]), rng.choice(
+        [[], ["--winograd", "on"], ["--threads", "1"], ["--bands", "off"]])
+    yield "lib", rng.choice(["x86-64", "x86-64-v3", "native"]), rng.choice(
+        [["--winograd", "on"], ["--threads", "1"], ["--input-range", "-8,8"]])
+
+
+def judge_forward(case, expected, noise, rng, targets):
+    """Faults of the forward pass on this machine, on `targets` and in the evaluator."""
+    for emit, target, options in forward_ways(rng):
+        name = f"forward {emit} {target} {' '.join(options)}"
+        try:
+            found = case.run(emit, target, options)
+            both = np.concatenate([expected, expected])
+            allowed = ROUNDING + 4 * noise + (WINOGRAD if "--winograd" in options else 0)
+            if (far := distance(both, found)) > allowed:
+                raise Fault(f"{far:.1e} apart, allowed {allowed:.1e}")
+        except Fault as fault:
+            yield f"{name}: {fault}"
+
+
+def training_ways(rng, state, arena):
+    yield "c", "cortex-m4", []
+    for least, most in ((0.4, 0.7), (0.7, 0.95)):
+        budget = ["--ram", str(state + int(arena * rng.uniform(least, most)))]
+        yield "c", rng.choice(["cortex-m4", "cortex-m4", "x86-64-v3"]), budget
+    yield "lib", "native", rng.choice([[], ["--threads", "1"]])
+    yield "c", rng.choice(["x86-64", "x86-64-v3", "native"]), rng.choice(
+        [[], ["--winograd", "on"], ["--threads", "1"], ["--threads", "4"]])
+
+
+def judge_training(case, rng):
+    reference = case.run("lib", "native", [*TRAIN, "--bands", "off", "--skip-zeros", "off"], True)
+    if not np.isfinite(reference).all() or scale(reference) > WORST_SCALE:
+        return
+    case.run("c", "cortex-m4", TRAIN, True)
+    arena, state = case.report()
+    for emit, target, options in training_ways(rng, state, arena):
+        name = f"training {emit} {target} {' '.join(options)}"
+        try:
+            found = case.run(emit, target, [*TRAIN, *options], True)
+            allowed = WINOGRAD if "--winograd" in options else EXACT
+            if (far := distance(reference, found)) > allowed:
+                raise Fault(f"{far:.1e} apart, allowed {allowed:.1e}")
+        except Fault as fault:
+            if "--ram" not in options or "most is live" not in str(fault):
+                yield f"{name}: {fault}"
+    single = case.run("lib", "native", TRAIN)
+    noise = distance(reference, single)
+    for emit, target in (("c", "cortex-m4"),):
+        try:
+            found = case.run(emit, target, TRAIN)
+            if (far := distance(reference, found)) > ROUNDING + 8 * noise:
+                raise Fault(f"{far:.1e} apart, measured noise {noise:.1e}")
+        except Fault as fault:
+            yield f"training in single precision {emit} {target}: {fault}"
+
+
+def judge_gradient(case):
+    try:
+        call([case.backcast, "gradcheck", case.path, "--f64", "--loss", "mse"])
+    except Fault as fault:
+        yield f"gradient: {fault}"
+
+
+def judge(case, alone, rng):
+    """Faults of one network; None where it is not judged."""
+    if alone:
+        expected, noise = case.run("lib", "native", []).reshape(2, -1)[0], ROUNDING
+    else:
+        expected, noise = judge_runtime(case)
+    if not np.isfinite(expected).all() or scale(expected) > WORST_SCALE:
+        return None
+    targets = [] if alone else rng.sample(EMULATED, 2)
+    faults = list(judge_forward(case, expected, noise, rng, targets))
+    try:
+        faults += judge_training(case, rng)
+    except Fault as fault:
+        faults.append(f"training: {fault}")
+    return faults + list(judge_gradient(case))
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("backcast", type=pathlib.Path)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--count", type=int)
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--alone", action="store_true")
+    options = parser.parse_args()
+    begin, seed, judged, failed = time.monotonic(), options.first, 0, 0
+    while True:
+        if options.count is not None and seed - options.first >= options.count:
+            break
+        if options.seconds is not None and time.monotonic() - begin > options.seconds:
+            break
+        rng = networks.random.Random(seed)
+        folder = options.folder / str(seed)
+        case = Case(options.backcast.resolve(), folder.resolve(), seed)
+        faults = judge(case, options.alone, rng)
+        judged += faults is not None
+        for fault in faults or []:
+            print(f"network {seed}: {fault}", flush=True)
+        if faults:
+            failed += 1
+        else:
+            shutil.rmtree(folder)
+        seed += 1
+    print(f"{judged} networks of {seed - options.first} judged, {failed} with faults")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
