@@ -1,7 +1,7 @@
 /* Calls one compiled network. `driver INPUT TARGET OUTPUT`: files of the library's elements. Writes
- * what `run` gives (twice: from an arena of NaN and of zeros) and, of a training library, the losses
- * of some steps, the parameters behind them and what `run` gives then. Buffers are as large as the
- * header says and no larger, for the address sanitizer. */
+ * what `run` gives (twice: from an arena of NaN and of zeros) and, of a training library, the
+ * losses of some steps, the parameters behind them and what `run` gives then. Buffers are as large
+ * as the header says and no larger, for the address sanitizer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +11,9 @@
 #define STEPS 3
 
 static void *buffer(size_t alignment, size_t bytes, int fill) {
-  /* Exact sizes: what rounding to the alignment adds lies in front. */
-  const size_t whole = (bytes + alignment - 1) / alignment * alignment;
-  unsigned char *memory = malloc(bytes == 0 ? 1 : bytes);
-  if (alignment > 16) {
-    free(memory);
-    memory = aligned_alloc(alignment, whole == 0 ? alignment : whole);
-  }
-  if (memory == NULL) abort();
+  void *memory = NULL;
+  if (posix_memalign(&memory, alignment < 16 ? 16 : alignment, bytes == 0 ? 1 : bytes) != 0)
+    abort();
   memset(memory, fill, bytes);
   return memory;
 }

@@ -30,7 +30,7 @@ class Network:
         self.value, self.input_shape = "x", list(self.shape)
         self.earlier = []
 
-    # --- parts ---------------------------------------------------------------------------------
+    # --- parts ------------------------------------------------------------------------------------
 
     def constant(self, array):
         array = np.asarray(array)
@@ -58,7 +58,7 @@ class Network:
     def spatial(self):
         return self.shape[2:]
 
-    # --- windows -------------------------------------------------------------------------------
+    # --- windows ----------------------------------------------------------------------------------
 
     def window(self, most=5):
         """(kernel, strides, dilations, pads, output) of a window that fits, per axis."""
@@ -126,7 +126,7 @@ class Network:
         self.node(kind, [self.value], [*self.shape[:2], *output], kernel_shape=kernel,
                   strides=strides, pads=pads, **more)
 
-    # --- elementwise, normalisation -------------------------------------------------------------
+    # --- elementwise, normalisation ---------------------------------------------------------------
 
     def activation(self):
         kind = self.rng.choice(POINTWISE)
@@ -205,7 +205,7 @@ class Network:
         scores = self.node("Softmax", [self.value], axis=axis)
         self.node("Mul", [scores, self.constant(float(self.shape[axis]))], self.shape)
 
-    # --- joining ---------------------------------------------------------------------------------
+    # --- joining ----------------------------------------------------------------------------------
 
     def join(self):
         """With an earlier tensor of the same shape, or of the same but for channels."""
@@ -255,7 +255,7 @@ class Network:
             self.node("Concat", [left, self.value],
                       [shape[0], left_shape[1] + self.shape[1], *self.spatial()], axis=1)
 
-    # --- moving ------------------------------------------------------------------------------------
+    # --- moving -----------------------------------------------------------------------------------
 
     def resize(self):
         scale = self.rng.choice([2, 2, 3])
@@ -287,7 +287,8 @@ class Network:
         shape[axis] = (end - begin + step - 1) // step
         whole = [np.array([value], np.int64) for value in (begin, end, axis, step)]
         if self.rng.random() < 0.2:  # backwards
-            whole = [np.array([value], np.int64) for value in (end - 1, begin - 1 - extent, axis, -1)]
+            whole = [np.array([value], np.int64)
+                     for value in (end - 1, begin - 1 - extent, axis, -1)]
             shape[axis] = end - begin
         self.node("Slice", [self.value, *map(self.constant, whole)], shape)
 
@@ -341,7 +342,7 @@ class Network:
         else:
             self.node("Tanh", [reduced], shape)
 
-    # --- sequences -----------------------------------------------------------------------------------
+    # --- sequences --------------------------------------------------------------------------------
 
     def sequence(self):
         """Channels become the features of T = all positions; a layer or two on them, and back."""
@@ -388,14 +389,15 @@ class Network:
         squeezed = self.node("Squeeze", [every, self.constant(np.array([1], np.int64))])
         return self.node("Transpose", [squeezed], perm=[1, 0, 2]), width
 
-    # --- the whole ------------------------------------------------------------------------------------
+    # --- the whole --------------------------------------------------------------------------------
 
     def grow(self):
         """One more part, given back where its result is too large."""
         before = (self.value, self.shape, list(self.earlier), len(self.nodes),
                   len(self.initializers))
         parts = {self.convolution: 8, self.activation: 6, self.pooling: 2, self.join: 4,
-                 self.batch_normalization: 2, self.branches: 2, self.residual: 3, self.transposed_convolution: 1,
+                 self.batch_normalization: 2, self.branches: 2, self.residual: 3,
+                 self.transposed_convolution: 1,
                  self.prelu: 1, self.other_normalization: 1, self.squeeze_excite: 1,
                  self.softmax: 1, self.resize: 1, self.pad: 1, self.cut: 1, self.shuffle: 1,
                  self.turn: 1, self.depth_and_space: 1, self.gather: 1, self.reduce: 1,

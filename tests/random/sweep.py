@@ -18,6 +18,7 @@ import time
 
 import numpy as np
 import onnx
+from onnx import numpy_helper
 
 import networks
 
@@ -30,6 +31,15 @@ SANITIZE = ["-O0", "-fsanitize=address", "-fno-sanitize-recover=all"]
 UNDEFINED = "-fsanitize=undefined"  # of the forward pass only: it makes building slow
 TRAIN = ["--train", "--loss", "mse", "--rate", "0.002"]
 LIMIT = 300
+HOSTS = ["native"] + [name for name, flag in (("x86-64", "sse2"), ("x86-64-v3", "avx2"))
+                      if re.search(rf"^flags\b.*\b{flag}\b",
+                                   pathlib.Path("/proc/cpuinfo").read_text(), re.M)]
+EMULATED = ["cortex-m4", "cortex-m55", "cortex-m7", "armv7hf", "cortex-a53", "cortex-a76", "riscv64",
+            "rv64gcv-256"]
+OPTIMIZERS = [["--optimizer", "sgd"], ["--optimizer", "momentum"],
+              ["--optimizer", "nesterov", "--weight-decay", "0.01"],
+              ["--optimizer", "sgd", "--clip-norm", "1.5"],
+              ["--optimizer", "rmsprop", "--epsilon", "0.1"]]
 NOT_FINITE = "train_step: status 8"  # as bc_types.h numbers it
 
 
@@ -70,14 +80,18 @@ class Case:
             self.x.astype(kind).tofile(folder / f"x.{kind.__name__}")
             self.target.astype(kind).tofile(folder / f"target.{kind.__name__}")
 
-    def run(self, emit, target, options, double=False):
-        """What driver.c writes, as an array."""
-        kind = np.float64 if double else np.float32
-        options = [*options, *(["--f64"] if double else [])]
+    def compile(self, emit, target, options, double=False):
+        """The folder of the library."""
         folder = self.folder / "library"
         shutil.rmtree(folder, ignore_errors=True)
         call([self.backcast, "compile", self.path, "--name", "net", "--emit", emit, "--target",
-              target, "-o", folder, *options])
+              target, "-o", folder, *options, *(["--f64"] if double else [])])
+        return folder
+
+    def run(self, emit, target, options, double=False):
+        """What driver.c writes, as an array."""
+        kind = np.float64 if double else np.float32
+        folder = self.compile(emit, target, options, double)
         flags = ["-std=gnu11", f"-DELEMENT={'double' if double else 'float'}", "-I."]
         flags += ["-DTRAINS"] if "--train" in options else []
         flags += SANITIZE if "--train" in options else [*SANITIZE, UNDEFINED]
@@ -97,9 +111,19 @@ class Case:
         call([folder / "driver", *data, output])
         return np.fromfile(output, kind).astype(np.float64)
 
-    def report(self):
-        """(arena, state) of the last library, in bytes."""
-        text = (self.folder / "library/net.report.json").read_text()
+    def write_data(self, expected):
+        """A data set for `verify`."""
+        folder = self.folder / "test_data_set_0"
+        folder.mkdir(exist_ok=True)
+        result = expected.astype(np.float32).reshape(self.target.shape)
+        for name, array in (("input_0", self.x), ("output_0", result)):
+            data = numpy_helper.from_array(array).SerializeToString()
+            (folder / f"{name}.pb").write_bytes(data)
+
+    def memory(self, target, options, double=False):
+        """(arena, state) in bytes."""
+        folder = self.compile("c", target, options, double)
+        text = (folder / "net.report.json").read_text()
         return int(re.search(r'"arena_bytes": (\d+)', text).group(1)), \
             int((re.search(r'"state_bytes": (\d+)', text) or [0, 0])[1])
 
@@ -132,18 +156,22 @@ def judge_runtime(case):
     return results[0], distance(*results)
 
 
-def forward_ways(rng):
+def forward_ways(rng, arena):
+    """(emission, target, options) that are run on this machine."""
     yield "lib", "native", []
     yield "c", "cortex-m4", []
-    yield "c", rng.choice(["x86-64", "x86-64-v3", "native"]), rng.choice(
+    budget = ["--ram", str(int(arena * rng.uniform(0.4, 0.95)))]
+    yield "c", rng.choice(["cortex-m4", *HOSTS]), budget
+    yield "c", rng.choice(HOSTS), rng.choice(
         [[], ["--winograd", "on"], ["--threads", "1"], ["--bands", "off"]])
-    yield "lib", rng.choice(["x86-64", "x86-64-v3", "native"]), rng.choice(
+    yield "lib", rng.choice(HOSTS), rng.choice(
         [["--winograd", "on"], ["--threads", "1"], ["--input-range", "-8,8"]])
 
 
 def judge_forward(case, expected, noise, rng, targets):
     """Faults of the forward pass on this machine, on `targets` and in the evaluator."""
-    for emit, target, options in forward_ways(rng):
+    arena, _ = case.memory("cortex-m4", [])
+    for emit, target, options in forward_ways(rng, arena):
         name = f"forward {emit} {target} {' '.join(options)}"
         try:
             found = case.run(emit, target, options)
@@ -152,44 +180,62 @@ def judge_forward(case, expected, noise, rng, targets):
             if (far := distance(both, found)) > allowed:
                 raise Fault(f"{far:.1e} apart, allowed {allowed:.1e}")
         except Fault as fault:
-            yield f"{name}: {fault}"
+            if not is_refused(options, fault):
+                yield f"{name}: {fault}"
+    case.write_data(expected)
+    ways = [["--target", target, "--emit", rng.choice(["lib", "lib", "c"])] for target in targets]
+    for way in [["--evaluator"], *ways]:
+        try:
+            call([case.backcast, "verify", case.path, "--data", case.folder, *way, "--rtol", "0",
+                  "--atol", (ROUNDING + 4 * noise) * scale(expected)])
+        except Fault as fault:
+            yield f"forward {' '.join(way)}: {fault}"
 
 
-def training_ways(rng, state, arena):
+def is_refused(options, fault):
+    """A budget may be less than can be reached."""
+    return "--ram" in options and "most is live in" in str(fault)
+
+
+def training_ways(rng, arena, state):
     yield "c", "cortex-m4", []
     for least, most in ((0.4, 0.7), (0.7, 0.95)):
         budget = ["--ram", str(state + int(arena * rng.uniform(least, most)))]
-        yield "c", rng.choice(["cortex-m4", "cortex-m4", "x86-64-v3"]), budget
+        yield "c", rng.choice(["cortex-m4", "cortex-m4", HOSTS[-1]]), budget
     yield "lib", "native", rng.choice([[], ["--threads", "1"]])
-    yield "c", rng.choice(["x86-64", "x86-64-v3", "native"]), rng.choice(
+    yield "c", rng.choice(HOSTS), rng.choice(
         [[], ["--winograd", "on"], ["--threads", "1"], ["--threads", "4"]])
 
 
 def judge_training(case, rng):
-    reference = case.run("lib", "native", [*TRAIN, "--bands", "off", "--skip-zeros", "off"], True)
+    """Faults of some steps, in double precision; one library in single precision as well."""
+    train = [*TRAIN, *rng.choice(OPTIMIZERS)]
+    try:
+        reference = case.run("lib", "native",
+                             [*train, "--bands", "off", "--skip-zeros", "off"], True)
+    except Fault as fault:
+        if NOT_FINITE in str(fault):
+            return
+        raise
     if not np.isfinite(reference).all() or scale(reference) > WORST_SCALE:
         return
-    case.run("c", "cortex-m4", TRAIN, True)
-    arena, state = case.report()
-    for emit, target, options in training_ways(rng, state, arena):
+    for emit, target, options in training_ways(rng, *case.memory("cortex-m4", train, True)):
         name = f"training {emit} {target} {' '.join(options)}"
         try:
-            found = case.run(emit, target, [*TRAIN, *options], True)
+            found = case.run(emit, target, [*train, *options], True)
             allowed = WINOGRAD if "--winograd" in options else EXACT
             if (far := distance(reference, found)) > allowed:
                 raise Fault(f"{far:.1e} apart, allowed {allowed:.1e}")
         except Fault as fault:
-            if "--ram" not in options or "most is live" not in str(fault):
+            if not is_refused(options, fault):
                 yield f"{name}: {fault}"
-    single = case.run("lib", "native", TRAIN)
-    noise = distance(reference, single)
-    for emit, target in (("c", "cortex-m4"),):
-        try:
-            found = case.run(emit, target, TRAIN)
-            if (far := distance(reference, found)) > ROUNDING + 8 * noise:
-                raise Fault(f"{far:.1e} apart, measured noise {noise:.1e}")
-        except Fault as fault:
-            yield f"training in single precision {emit} {target}: {fault}"
+    noise = distance(reference, case.run("lib", "native", train))
+    try:
+        found = case.run("c", "cortex-m4", train)
+        if (far := distance(reference, found)) > ROUNDING + 8 * noise:
+            raise Fault(f"{far:.1e} apart, measured noise {noise:.1e}")
+    except Fault as fault:
+        yield f"training c cortex-m4 in single precision: {fault}"
 
 
 def judge_gradient(case):
