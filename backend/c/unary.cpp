@@ -147,8 +147,8 @@ Text neg_text(Prelude& prelude, Type type, const Text& a) {
 }
 
 /// The instruction that gathers the signs of a mask's lanes, where x86 has one, behind its #if.
-std::string gather_signs(const Prelude& prelude, const std::string& c_type, int mask_bits,
-                         int32_t lanes, const std::function<std::string(Type)>& as) {
+std::string gather_signs(Prelude& prelude, const std::string& c_type, int mask_bits,
+                         int32_t lanes) {
   const int bits = mask_bits * lanes;
   if (prelude.target().architecture != Architecture::x86_64 || mask_bits < 32 || bits < 128 ||
       bits > prelude.target().vector_bits) {
@@ -163,9 +163,10 @@ std::string gather_signs(const Prelude& prelude, const std::string& c_type, int 
         "  return ({})__builtin_ia32_cvt{}2mask512((register_signs)a);\n",
         wide ? "long long" : "int", c_type, wide ? 'q' : 'd');
   }
-  return fmt::format("#if defined(__{}__)\n  return ({})__builtin_ia32_movmskp{}{}({});\n",
+  return fmt::format("#if defined(__{}__)\n  return ({})__builtin_ia32_movmskp{}{}(({})a);\n",
                      bits == 256 ? "AVX" : "SSE2", c_type, wide ? 'd' : 's',
-                     bits == 256 ? "256" : "", as({wide ? Scalar::f64 : Scalar::f32, lanes}));
+                     bits == 256 ? "256" : "",
+                     prelude.type({wide ? Scalar::f64 : Scalar::f32, lanes}));
 }
 
 Text lane_bits_text(Prelude& prelude, Type type, const Text& a) {
@@ -173,8 +174,7 @@ Text lane_bits_text(Prelude& prelude, Type type, const Text& a) {
   const std::string name = "lane_bits_" + prelude.tag(type, a.mask_bits);
   prelude.helper(name, [&] {
     const std::string c_type = prelude.type(result);
-    const auto as = [&](Type other) { return fmt::format("({})a", prelude.type(other)); };
-    const std::string instruction = gather_signs(prelude, c_type, a.mask_bits, type.lanes, as);
+    const std::string instruction = gather_signs(prelude, c_type, a.mask_bits, type.lanes);
     const std::string word = type.lanes > 32 ? "uint64_t" : "uint32_t";
     std::string body = fmt::format(
         "  {0} r = 0;\n  for (int lane = 0; lane < {1}; ++lane) r |= ({0})(a[lane] & 1) << lane;\n"

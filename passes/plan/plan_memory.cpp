@@ -23,7 +23,8 @@ using loop::BufferId;
 using loop::LiveRange;
 using loop::Program;
 
-/// Nodes of the search times buffers, about proportional to its time: a few seconds, or a tenth.
+/// Nodes of the search times buffers, about proportional to its time: a few seconds, or a
+/// twentieth.
 int64_t work_of(PlacementSearch search) {
   return search == PlacementSearch::full ? 20'000'000 : 1'000'000;
 }
@@ -52,8 +53,8 @@ struct Meeting {
 
 class Planner {
  public:
-  Planner(const Program& program, const TargetInfo& target, const PlacementProgress& progress,
-          PlacementSearch search)
+  Planner(const Program& program, const TargetInfo& target, const PlacementProgress& progress = {},
+          PlacementSearch search = PlacementSearch::full)
       : result_(program), progress_(progress), work_(work_of(search)) {
     alignment_ = std::max<int64_t>(target.vector_bits / 8, 8);
   }
@@ -318,7 +319,7 @@ Program plan_memory(const Program& program, const TargetInfo& target,
 }
 
 int64_t arena_bound(const Program& program, size_t entry, const TargetInfo& target) {
-  return Planner(program, target, {}, PlacementSearch::brief).bound(entry);
+  return Planner(program, target).bound(entry);
 }
 
 }  // namespace backcast

@@ -9,6 +9,7 @@ machine. Semantics are judged in double precision; single precision by its own m
 --alone needs neither ONNX Runtime, whose place the evaluator takes, nor emulators."""
 
 import argparse
+import json
 import pathlib
 import re
 import shutil
@@ -34,8 +35,8 @@ LIMIT = 300
 HOSTS = ["native"] + [name for name, flag in (("x86-64", "sse2"), ("x86-64-v3", "avx2"))
                       if re.search(rf"^flags\b.*\b{flag}\b",
                                    pathlib.Path("/proc/cpuinfo").read_text(), re.M)]
-EMULATED = ["cortex-m4", "cortex-m55", "cortex-m7", "armv7hf", "cortex-a53", "cortex-a76", "riscv64",
-            "rv64gcv-256"]
+EMULATED = ["cortex-m4", "cortex-m55", "cortex-m7", "armv7hf", "cortex-a53", "cortex-a76",
+            "riscv64", "rv64gcv-256"]
 OPTIMIZERS = [["--optimizer", "sgd"], ["--optimizer", "momentum"],
               ["--optimizer", "nesterov", "--weight-decay", "0.01"],
               ["--optimizer", "sgd", "--clip-norm", "1.5"],
@@ -123,9 +124,8 @@ class Case:
     def memory(self, target, options, double=False):
         """(arena, state) in bytes."""
         folder = self.compile("c", target, options, double)
-        text = (folder / "net.report.json").read_text()
-        return int(re.search(r'"arena_bytes": (\d+)', text).group(1)), \
-            int((re.search(r'"state_bytes": (\d+)', text) or [0, 0])[1])
+        report = json.loads((folder / "net.report.json").read_text())
+        return report["arena_bytes"], report.get("state_bytes", 0)
 
 
 def scale(expected):
@@ -156,6 +156,17 @@ def judge_runtime(case):
     return results[0], distance(*results)
 
 
+def judge_way(case, emit, target, options, expected, allowed, double=False):
+    """The fault of one way of compiling, if any; a budget may be less than can be reached."""
+    try:
+        if (far := distance(expected, case.run(emit, target, options, double))) > allowed:
+            raise Fault(f"{far:.1e} apart, allowed {allowed:.1e}")
+    except Fault as fault:
+        if "--ram" not in options or "most is live in" not in str(fault):
+            precision = "double" if double else "single"
+            yield f"{emit} {target} {' '.join(options)} in {precision} precision: {fault}"
+
+
 def forward_ways(rng, arena):
     """(emission, target, options) that are run on this machine."""
     yield "lib", "native", []
@@ -172,16 +183,8 @@ def judge_forward(case, expected, noise, rng, targets):
     """Faults of the forward pass on this machine, on `targets` and in the evaluator."""
     arena, _ = case.memory("cortex-m4", [])
     for emit, target, options in forward_ways(rng, arena):
-        name = f"forward {emit} {target} {' '.join(options)}"
-        try:
-            found = case.run(emit, target, options)
-            both = np.concatenate([expected, expected])
-            allowed = ROUNDING + 4 * noise + (WINOGRAD if "--winograd" in options else 0)
-            if (far := distance(both, found)) > allowed:
-                raise Fault(f"{far:.1e} apart, allowed {allowed:.1e}")
-        except Fault as fault:
-            if not is_refused(options, fault):
-                yield f"{name}: {fault}"
+        allowed = ROUNDING + 4 * noise + (WINOGRAD if "--winograd" in options else 0)
+        yield from judge_way(case, emit, target, options, np.tile(expected, 2), allowed)
     case.write_data(expected)
     ways = [["--target", target, "--emit", rng.choice(["lib", "lib", "c"])] for target in targets]
     for way in [["--evaluator"], *ways]:
@@ -190,11 +193,6 @@ def judge_forward(case, expected, noise, rng, targets):
                   "--atol", (ROUNDING + 4 * noise) * scale(expected)])
         except Fault as fault:
             yield f"forward {' '.join(way)}: {fault}"
-
-
-def is_refused(options, fault):
-    """A budget may be less than can be reached."""
-    return "--ram" in options and "most is live in" in str(fault)
 
 
 def training_ways(rng, arena, state):
@@ -220,22 +218,10 @@ def judge_training(case, rng):
     if not np.isfinite(reference).all() or scale(reference) > WORST_SCALE:
         return
     for emit, target, options in training_ways(rng, *case.memory("cortex-m4", train, True)):
-        name = f"training {emit} {target} {' '.join(options)}"
-        try:
-            found = case.run(emit, target, [*train, *options], True)
-            allowed = WINOGRAD if "--winograd" in options else EXACT
-            if (far := distance(reference, found)) > allowed:
-                raise Fault(f"{far:.1e} apart, allowed {allowed:.1e}")
-        except Fault as fault:
-            if not is_refused(options, fault):
-                yield f"{name}: {fault}"
+        allowed = WINOGRAD if "--winograd" in options else EXACT
+        yield from judge_way(case, emit, target, [*train, *options], reference, allowed, True)
     noise = distance(reference, case.run("lib", "native", train))
-    try:
-        found = case.run("c", "cortex-m4", train)
-        if (far := distance(reference, found)) > ROUNDING + 8 * noise:
-            raise Fault(f"{far:.1e} apart, measured noise {noise:.1e}")
-    except Fault as fault:
-        yield f"training c cortex-m4 in single precision: {fault}"
+    yield from judge_way(case, "c", "cortex-m4", train, reference, ROUNDING + 8 * noise)
 
 
 def judge_gradient(case):
