@@ -9,6 +9,7 @@
 #include "ir/loop/overlap.h"
 #include "ir/loop/step_access.h"
 #include "ir/loop/verify_kernel.h"
+#include "ir/loop/verify_reads.h"
 #include "ir/loop/verify_state.h"
 
 namespace backcast::loop {
@@ -46,6 +47,7 @@ class ProgramChecker {
       check_plan(entry);
     }
     verify_state(program_, after_);
+    verify_reads(program_, after_);
   }
 
  private:

@@ -1,5 +1,6 @@
 // Checks a program: names bound before use and unique, types of operands agree, buffers and ranks
-// match, calls fit their kernels, planned arena buffers inside the arena and live ones disjoint.
+// match, calls fit their kernels, steps read what was written, planned arena buffers inside the
+// arena and live ones disjoint.
 #pragma once
 
 #include <string_view>

@@ -134,6 +134,41 @@ TEST(Verifier, Calls) {
             "after pass: program p: a call of add: h has the shape [4], b has [8]");
 }
 
+TEST(Verifier, Reads) {
+  const std::string two = "buffer %s : f32[8] arena\nbuffer %t : f32[8] arena\n";
+  const std::string unwritten =
+      "after pass: program p: entry run: a call of add reads buffer t before any step writes it";
+  EXPECT_EQ(program_message(two, "call @add(%x, %w, %t) call @add(%t, %w, %y)"), "none");
+  EXPECT_EQ(program_message(two, "call @add(%x, %w, %s) call @add(%t, %s, %y)"), unwritten);
+  EXPECT_EQ(program_message(two, "call @add(%t, %w, %y) call @add(%x, %w, %t)"), unwritten);
+  EXPECT_EQ(program_message("", "call @add(%y, %w, %y)"),
+            "after pass: program p: entry run: a call of add reads buffer y before any step writes "
+            "it");
+  EXPECT_EQ(program_message(two, "copy %t, %y"),
+            "after pass: program p: entry run: a step reads buffer t before any step writes it");
+  // Nothing is read of what has no elements.
+  EXPECT_EQ(program_message("buffer %e : f32[0] arena\nbuffer %z : f32[0] arena\n",
+                            "copy %x, %y copy %e, %z"),
+            "none");
+}
+
+TEST(Verifier, ReadsOfWhatTheKernelWritesFirst) {
+  const auto message = [](const std::string& body) {
+    return message_of(
+        parse_program("program @p\nbuffer %x : f32[2] input\nbuffer %s : f32[2] arena\n"
+                      "buffer %y : f32[2] output\n"
+                      "kernel @k(a: f32[2] read, s: f32[2] update, c: f32[2] write) { " +
+                      body + " }\nentry @run(%x) -> (%y) { call @k(%x, %s, %y) }\n"));
+  };
+  EXPECT_EQ(message("for i in 0 .. 2 { store s[i] = load f32 a[i] } "
+                    "for j in 0 .. 2 { store c[j] = load f32 s[1 - j] }"),
+            "none");
+  EXPECT_EQ(
+      message("for i in 0 .. 2 { store s[i] = load f32 s[i] + load f32 a[i] } "
+              "for j in 0 .. 2 { store c[j] = load f32 s[1 - j] }"),
+      "after pass: program p: entry run: a call of k reads buffer s before any step writes it");
+}
+
 TEST(Verifier, Views) {
   EXPECT_EQ(
       program_message("buffer %v : f32[4] arena view of %u at 5\nbuffer %u : f32[8] arena\n", ""),
