@@ -67,10 +67,11 @@ bool compares(const Prelude& prelude, Op op, Type type) {
 }  // namespace
 
 std::string with_mve(const Prelude& prelude, Type type, const std::string& instruction,
-                     const std::string& otherwise) {
+                     const std::string& otherwise, bool by_clang) {
   if (instruction.empty() || !is_register(prelude, type)) return otherwise;
-  return "#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2) && !defined(__clang__)\n" +
-         instruction + "#else\n" + otherwise + "#endif\n";
+  return fmt::format(
+      "#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2){}\n{}#else\n{}#endif\n",
+      by_clang ? "" : " && !defined(__clang__)", instruction, otherwise);
 }
 
 std::string mve_choice(Prelude& prelude, Op op, Type type) {
@@ -92,11 +93,13 @@ std::string mve_conversion(Prelude& prelude, Scalar from, Type to) {
                        instruction, code);
   };
   constexpr const char* kRegisters = ": \"=w\"(r) : \"w\"(a)";
-  const bool to_i32 = to.scalar == Scalar::i32, from_i32 = from == Scalar::i32;
   if (has_32_bits(to) && has_32_bits(source)) {
-    if (to_i32 && from == Scalar::f32) return lines(kRegisters, "vcvt.s32.f32 %q0, %q1");
-    if (from_i32 && to.scalar == Scalar::f32) return lines(kRegisters, "vcvt.f32.s32 %q0, %q1");
-    return {};
+    if (loop::is_float(from) == loop::is_float(to.scalar)) return {};
+    const auto letter = [](Scalar s) {
+      return loop::is_float(s) ? 'f' : loop::is_signed(s) ? 's' : 'u';
+    };
+    return lines(kRegisters,
+                 fmt::format("vcvt.{}32.{}32 %q0, %q1", letter(to.scalar), letter(from)));
   }
   // What has no register of its own passes through memory, which widens and narrows; its address
   // lies in one of the lower registers.

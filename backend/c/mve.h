@@ -9,11 +9,11 @@
 
 namespace backcast::c_backend {
 
-/// Body of a helper on values of this type: `instruction` (whole statements) for gcc behind an #if,
-/// `otherwise` elsewhere. `otherwise` alone where the type is no register of the target's MVE, or
-/// there is no instruction.
+/// Body of a helper on values of this type: `instruction` (whole statements) behind an #if, for gcc
+/// and, where asked for, clang; `otherwise` elsewhere. `otherwise` alone where the type is no
+/// register of the target's MVE, or there is no instruction.
 std::string with_mve(const Prelude& prelude, loop::Type type, const std::string& instruction,
-                     const std::string& otherwise);
+                     const std::string& otherwise, bool by_clang = false);
 /// Statements that return, lane by lane, a where a op b (parameters of the helper) and b elsewhere;
 /// empty where there is no instruction.
 std::string mve_choice(Prelude& prelude, loop::Op op, loop::Type type);

@@ -16,6 +16,7 @@
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 #include "backend/llvm/codegen.h"
+#include "backend/llvm/fixed_point.h"
 
 namespace backcast::llvm_backend {
 namespace {
@@ -58,6 +59,7 @@ void run_passes(llvm::Module& module, llvm::TargetMachine& machine, int level) {
   passes.addPass(llvm::GlobalDCEPass());
   passes.addPass(llvm::createModuleToFunctionPassAdaptor(function_passes(level)));
   passes.run(module, modules);
+  emit_fixed_point(module, machine);
 }
 
 }  // namespace backcast::llvm_backend

@@ -314,9 +314,35 @@ Case small_integers_of_four() {
   return e.finish();
 }
 
+/// Integers times negative powers of two, and multiples of these back: one instruction each on some
+/// machines, whose operand counts the bits of the fraction. Steps of the loop are constants of the
+/// same kind.
+Case fractions_of_four() {
+  constexpr int32_t kLanes = 4;
+  Elementwise e("fractions_of_four", kLanes);
+  const Type words{Scalar::i32, kLanes}, reals{Scalar::f32, kLanes};
+  const Expr whole = e.input("w", small_values(ElementType::i32, kCount, 1 << 20, 61));
+  const Expr more = e.input("u", small_values(ElementType::u32, kCount, 1 << 20, 62));
+  const Expr bytes = e.input("b", interesting(ElementType::i8, kCount, 63));
+  for (const int bits : {1, 2, 3, 4, 5, 8, 12, 16, 24, 32}) {
+    const Expr unit = loop::float_constant(reals, std::ldexp(1.0, -bits));
+    const Expr units = loop::float_constant(reals, std::ldexp(1.0, bits));
+    const Expr fraction = loop::cast(reals, whole) * unit;
+    e.output(fraction);
+    e.output(loop::cast(reals, more) * unit);
+    e.output(unit * loop::cast(reals, bytes));
+    if (bits > 8) continue;  // the result is an i32
+    e.output(loop::cast(words, loop::cast(reals, bytes) * units));
+    e.output(loop::cast(words, fraction * units * loop::float_constant(reals, 2)));
+  }
+  return e.finish();
+}
+
 }  // namespace
 
-std::vector<Case> register_cases() { return {registers_of_four(), small_integers_of_four()}; }
+std::vector<Case> register_cases() {
+  return {registers_of_four(), fractions_of_four(), small_integers_of_four()};
+}
 
 std::vector<Case> nearest_cases(std::span<const int32_t> lanes) {
   std::vector<Case> cases;

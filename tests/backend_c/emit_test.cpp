@@ -158,6 +158,16 @@ TEST(EmitC, RegistersOfFourAreInstructions) {
   }
 }
 
+/// The bits of a fraction are part of the instruction that converts it, in no register.
+TEST(EmitC, FractionsOfFourHaveTheirBitsInTheInstruction) {
+  for (const std::string& text : assembly_of(register_cases().at(1), "cortex-m55")) {
+    EXPECT_TRUE(std::regex_search(text, std::regex("vcvt.f32.[su]32\\s+q[0-7], ?q")));
+    EXPECT_TRUE(std::regex_search(text, std::regex("vcvt.[su]32.f32\\s+q[0-7], ?q")));
+    EXPECT_FALSE(
+        std::regex_search(text, std::regex("vcvt.[fsu]32.[fsu]32\\s+q[0-7], ?q[0-7], ?r")));
+  }
+}
+
 /// Widened as they are loaded, narrowed as they are stored, never byte by byte.
 TEST(EmitC, SmallIntegersPassRegistersOfFour) {
   for (const std::string& text : assembly_of(register_cases().back(), "cortex-m55")) {
