@@ -29,15 +29,20 @@ class Network:
         self.shape = [self.rng.choice([1, 1, 1, 2, 3]), self.rng.randint(1, 8), *spatial]
         self.value, self.input_shape = "x", list(self.shape)
         self.earlier = []
+        self.inputs, self.outputs = ["x"], []  # the outputs beside the last value
 
     # --- parts ------------------------------------------------------------------------------------
 
     def constant(self, array):
         array = np.asarray(array)
         name = f"c{len(self.initializers)}"
-        kept = array if array.dtype == np.int64 else array.astype(np.float32)
+        kept = array.astype(np.float32) if array.dtype.kind == "f" else array
         self.initializers.append(numpy_helper.from_array(kept, name))
         return name
+
+    def sizes(self, shape):
+        """For a Reshape, which takes over the number of examples."""
+        return self.constant(np.array([0, *shape[1:]], np.int64))
 
     def weights(self, *shape, fan_in=None):
         fan_in = fan_in or math.prod(shape[1:])
@@ -181,11 +186,10 @@ class Network:
     def reduce_groups(self, groups):
         """Group normalisation as exporters write it."""
         n, c = self.shape[:2]
-        size = self.constant(np.array([n, groups, -1], np.int64))
-        flat = self.node("Reshape", [self.value, size])
+        flat = self.node("Reshape", [self.value, self.sizes([n, groups, -1])])
         normal = self.node("InstanceNormalization", [flat, self.constant(np.ones(groups)),
                                                      self.constant(np.zeros(groups))])
-        return self.node("Reshape", [normal, self.constant(np.array(self.shape, np.int64))])
+        return self.node("Reshape", [normal, self.sizes(self.shape)])
 
     def squeeze_excite(self):
         n, c = self.shape[:2]
@@ -295,10 +299,10 @@ class Network:
     def shuffle(self):
         n, c = self.shape[:2]
         groups = self.rng.choice(divisors(c))
-        apart = np.array([n, groups, c // groups, *self.spatial()], np.int64)
-        parts = self.node("Reshape", [self.value, self.constant(apart)])
+        apart = self.sizes([n, groups, c // groups, *self.spatial()])
+        parts = self.node("Reshape", [self.value, apart])
         turned = self.node("Transpose", [parts], perm=[0, 2, 1, *range(3, 3 + self.dims)])
-        self.node("Reshape", [turned, self.constant(np.array(self.shape, np.int64))], self.shape)
+        self.node("Reshape", [turned, self.sizes(self.shape)], self.shape)
 
     def turn(self):
         """Swaps two spatial axes, or channels with one of them."""
@@ -350,14 +354,18 @@ class Network:
         t = math.prod(self.spatial())
         if not 2 <= t <= 80 or c < 2:
             return
-        flat = self.node("Reshape", [self.value, self.constant(np.array([n, c, t], np.int64))])
+        flat = self.node("Reshape", [self.value, self.sizes([n, c, t])])
         rows = self.node("Transpose", [flat], perm=[0, 2, 1])
-        done, width = self.rng.choice([self.attention, self.dense, self.recurrent])(rows, n, t, c)
+        done, width = self.rng.choice(self.layers())(rows, c)
         back = self.node("Transpose", [done], perm=[0, 2, 1])
         shape = [n, width, *self.spatial()]
-        self.node("Reshape", [back, self.constant(np.array(shape, np.int64))], shape)
+        self.node("Reshape", [back, self.sizes(shape)], shape)
 
-    def attention(self, rows, n, t, c):
+    def layers(self):
+        """Functions of rows and their width; they give back rows and width."""
+        return [self.attention, self.dense, self.recurrent]
+
+    def attention(self, rows, c):
         normal = rows
         if c >= 4:  # of fewer it would amplify rounding
             normal = self.node("LayerNormalization", [rows, self.around(1, c), self.around(0, c)],
@@ -371,14 +379,14 @@ class Network:
         mixed = self.node("MatMul", [weights, value])
         return self.node("Add", [rows, mixed]), c
 
-    def dense(self, rows, n, t, c):
+    def dense(self, rows, c):
         hidden, width = self.rng.randint(1, 20), self.rng.randint(1, 12)
         first = self.node("MatMul", [rows, self.weights(c, hidden, fan_in=c)])
         biased = self.node("Add", [first, self.around(0, hidden)])
         active = self.node(self.rng.choice(["Relu", "Gelu", "Tanh"]), [biased])
         return self.node("MatMul", [active, self.weights(hidden, width, fan_in=hidden)]), width
 
-    def recurrent(self, rows, n, t, c):
+    def recurrent(self, rows, c):
         kind, gates = self.rng.choice([("LSTM", 4), ("GRU", 3), ("RNN", 1)])
         width = self.rng.randint(1, 9)
         steps = self.node("Transpose", [rows], perm=[1, 0, 2])
@@ -391,17 +399,20 @@ class Network:
 
     # --- the whole --------------------------------------------------------------------------------
 
+    def parts(self):
+        """Methods that append one, and how often each is taken."""
+        return {self.convolution: 8, self.activation: 6, self.pooling: 2, self.join: 4,
+                self.batch_normalization: 2, self.branches: 2, self.residual: 3,
+                self.transposed_convolution: 1, self.prelu: 1, self.other_normalization: 1,
+                self.squeeze_excite: 1, self.softmax: 1, self.resize: 1, self.pad: 1, self.cut: 1,
+                self.shuffle: 1, self.turn: 1, self.depth_and_space: 1, self.gather: 1,
+                self.reduce: 1, self.sequence: 2}
+
     def grow(self):
         """One more part, given back where its result is too large."""
         before = (self.value, self.shape, list(self.earlier), len(self.nodes),
                   len(self.initializers))
-        parts = {self.convolution: 8, self.activation: 6, self.pooling: 2, self.join: 4,
-                 self.batch_normalization: 2, self.branches: 2, self.residual: 3,
-                 self.transposed_convolution: 1,
-                 self.prelu: 1, self.other_normalization: 1, self.squeeze_excite: 1,
-                 self.softmax: 1, self.resize: 1, self.pad: 1, self.cut: 1, self.shuffle: 1,
-                 self.turn: 1, self.depth_and_space: 1, self.gather: 1, self.reduce: 1,
-                 self.sequence: 2}
+        parts = self.parts()
         self.rng.choices(list(parts), list(parts.values()))[0]()
         if math.prod(self.shape) > MOST_ELEMENTS or self.shape[1] > 32:
             self.value, self.shape, self.earlier, nodes, initializers = before
@@ -425,23 +436,51 @@ class Network:
             for i, name in enumerate(node.input):
                 if name == self.value:
                     node.input[i] = "y"
+        info = helper.make_tensor_value_info
         graph = helper.make_graph(
             self.nodes, "random",
-            [helper.make_tensor_value_info("x", TensorProto.FLOAT, self.input_shape)],
-            [helper.make_tensor_value_info("y", TensorProto.FLOAT, self.shape)],
+            [info(name, TensorProto.FLOAT, self.declared(self.input_shape))
+             for name in self.inputs],
+            [info(name, TensorProto.FLOAT, self.declared(shape))
+             for name, shape in [("y", self.shape), *self.outputs]],
             self.initializers)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)],
                                   ir_version=9)
         onnx.checker.check_model(model)
         return model
 
+    def declared(self, shape):
+        """An input's or output's shape as the model states it."""
+        return shape
+
+
+class Symbolic(Network):
+    """Of any number N of examples, with one or two inputs and one or two outputs."""
+
+    def __init__(self, seed):
+        super().__init__(seed)
+        if self.rng.random() < 0.5:
+            self.inputs.append("z")
+            self.earlier.append(("z", self.shape))
+            self.node("Add", ["x", "z"], self.shape)
+
+    def head(self):
+        super().head()
+        inner = [(name, shape) for name, shape in self.earlier
+                 if name.startswith("v") and name != self.value]
+        if inner and self.rng.random() < 0.5:
+            self.outputs.append(self.rng.choice(inner))
+
+    def declared(self, shape):
+        return ["N", *shape[1:]]
+
 
 def divisors(number):
     return [d for d in range(1, number + 1) if number % d == 0]
 
 
-def make(seed):
-    network = Network(seed)
+def make(seed, kind=Network):
+    network = kind(seed)
     for _ in range(network.rng.randint(3, 16)):
         network.grow()
     network.head()

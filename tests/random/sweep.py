@@ -4,9 +4,11 @@ keeps its model; exit status 1 when one does.
 
     sweep.py BACKCAST FOLDER [--seconds S | --count N] [--first SEED] [--alone]
 
-Generated C runs under the address and undefined-behaviour sanitizers, a microcontroller's on this
-machine. Semantics are judged in double precision; single precision by its own measured noise.
---alone needs neither ONNX Runtime, whose place the evaluator takes, nor emulators."""
+Of four networks one is quantised, whose results are the same bits in every way, and one takes any
+number of examples. Generated C runs under the address and undefined-behaviour sanitizers, a
+microcontroller's on this machine. Semantics are judged in double precision; single precision by its
+own measured noise. --alone needs neither ONNX Runtime, whose place the evaluator takes, nor
+emulators; networks of any number of examples are left out."""
 
 import argparse
 import json
@@ -22,6 +24,7 @@ import onnx
 from onnx import numpy_helper
 
 import networks
+import quantised
 
 HERE = pathlib.Path(__file__).resolve().parent
 EXACT = 1e-9       # of the largest value, in double precision
@@ -41,6 +44,7 @@ OPTIMIZERS = [["--optimizer", "sgd"], ["--optimizer", "momentum"],
               ["--optimizer", "nesterov", "--weight-decay", "0.01"],
               ["--optimizer", "sgd", "--clip-norm", "1.5"],
               ["--optimizer", "rmsprop", "--epsilon", "0.1"]]
+KINDS = {2: networks.Symbolic, 3: quantised.Quantised}  # by the seed's remainder by four
 NOT_FINITE = "train_step: status 8"  # as bc_types.h numbers it
 
 
@@ -69,17 +73,21 @@ class Case:
         self.backcast, self.folder, self.seed = backcast, folder, seed
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        self.model = networks.make(seed)
+        self.kind = KINDS.get(seed % 4, networks.Network)
+        self.model = networks.make(seed, self.kind)
         self.path = folder / "network.onnx"
         onnx.save(self.model, self.path)
-        numbers = np.random.default_rng(seed)
-        shapes = [[d.dim_value for d in value.type.tensor_type.shape.dim]
-                  for value in (self.model.graph.input[0], self.model.graph.output[0])]
-        self.x, self.target = (numbers.standard_normal(shape).astype(np.float32)
-                               for shape in shapes)
+        self.numbers = np.random.default_rng(seed)
+        self.x, self.target = (self.random(value) for value in (self.model.graph.input[0],
+                                                                self.model.graph.output[0]))
         for kind in (np.float32, np.float64):
             self.x.astype(kind).tofile(folder / f"x.{kind.__name__}")
             self.target.astype(kind).tofile(folder / f"target.{kind.__name__}")
+
+    def random(self, value, examples=1):
+        """Of the type of an input or output."""
+        shape = [d.dim_value or examples for d in value.type.tensor_type.shape.dim]
+        return self.numbers.standard_normal(shape).astype(np.float32)
 
     def compile(self, emit, target, options, double=False):
         """The folder of the library."""
@@ -112,14 +120,22 @@ class Case:
         call([folder / "driver", *data, output])
         return np.fromfile(output, kind).astype(np.float64)
 
-    def write_data(self, expected):
+    def write_data(self, inputs, outputs, number=0):
         """A data set for `verify`."""
-        folder = self.folder / "test_data_set_0"
+        folder = self.folder / f"test_data_set_{number}"
         folder.mkdir(exist_ok=True)
-        result = expected.astype(np.float32).reshape(self.target.shape)
-        for name, array in (("input_0", self.x), ("output_0", result)):
-            data = numpy_helper.from_array(array).SerializeToString()
-            (folder / f"{name}.pb").write_bytes(data)
+        for kind, arrays in (("input", inputs), ("output", outputs)):
+            for i, array in enumerate(arrays):
+                data = numpy_helper.from_array(array).SerializeToString()
+                (folder / f"{kind}_{i}.pb").write_bytes(data)
+
+    def verify(self, allowed, way):
+        """The fault of what one way of compiling computes of the data sets, if any."""
+        try:
+            call([self.backcast, "verify", self.path, "--data", self.folder, *way, "--rtol", "0",
+                  "--atol", allowed])
+        except Fault as fault:
+            yield f"forward {' '.join(way)}: {fault}"
 
     def memory(self, target, options, double=False):
         """(arena, state) in bytes."""
@@ -140,9 +156,8 @@ def distance(expected, found):
     return float(np.abs(expected - found).max(initial=0)) / scale(expected)
 
 
-def judge_runtime(case):
-    """Forward pass against ONNX Runtime in its two ways; gives back what it computes and how far
-    the two are apart."""
+def run_reference(case, feeds):
+    """What ONNX Runtime computes in its two ways; what its optimizer refuses, in one."""
     import onnxruntime
     onnxruntime.set_default_logger_severity(4)
     levels = onnxruntime.GraphOptimizationLevel
@@ -157,8 +172,14 @@ def judge_runtime(case):
             if level == levels.ORT_DISABLE_ALL:
                 raise
             continue  # it joins a padding with a pooling and then finds this too wide
-        results.append(session.run(None, {"x": case.x})[0].astype(np.float64).ravel())
-    return results[0], distance(results[0], results[-1])
+        results.append(session.run(None, feeds))
+    return results
+
+
+def noise_of(results):
+    """How far the first of several ways is from the last."""
+    return max(distance(a.astype(np.float64), b.astype(np.float64))
+               for a, b in zip(results[0], results[-1]))
 
 
 def judge_way(case, emit, target, options, expected, allowed, double=False):
@@ -176,7 +197,7 @@ def forward_ways(rng, arena):
     """(emission, target, options) that are run on this machine."""
     yield "lib", "native", []
     yield "c", "cortex-m4", []
-    budget = ["--ram", str(int(arena * rng.uniform(0.4, 0.95)))]
+    budget = ["--ram", str(max(1, int(arena * rng.uniform(0.4, 0.95))))]
     yield "c", rng.choice(["cortex-m4", *HOSTS]), budget
     yield "c", rng.choice(HOSTS), rng.choice(
         [[], ["--winograd", "on"], ["--threads", "1"], ["--bands", "off"]])
@@ -184,20 +205,50 @@ def forward_ways(rng, arena):
         [["--winograd", "on"], ["--threads", "1"], ["--input-range", "-8,8"]])
 
 
+def emulated_ways(rng, targets):
+    for target in targets:
+        yield ["--target", target, "--emit", rng.choice(["lib", "lib", "c"])]
+
+
 def judge_forward(case, expected, noise, rng, targets):
-    """Faults of the forward pass on this machine, on `targets` and in the evaluator."""
+    """Faults of the forward pass on this machine, on `targets` and in the evaluator. `noise`: None
+    where the same bits are asked for."""
     arena, _ = case.memory("cortex-m4", [])
+    rounding = 0 if noise is None else ROUNDING + 4 * noise
     for emit, target, options in forward_ways(rng, arena):
-        allowed = ROUNDING + 4 * noise + (WINOGRAD if "--winograd" in options else 0)
-        yield from judge_way(case, emit, target, options, np.tile(expected, 2), allowed)
-    case.write_data(expected)
-    ways = [["--target", target, "--emit", rng.choice(["lib", "lib", "c"])] for target in targets]
+        winograd = "--winograd" in options and noise is not None
+        yield from judge_way(case, emit, target, options, np.tile(expected, 2),
+                             rounding + (WINOGRAD if winograd else 0))
+    result = expected.astype(np.float32).reshape(case.target.shape)
+    case.write_data([case.x], [result])
+    for way in [["--evaluator"], *emulated_ways(rng, targets)]:
+        yield from case.verify(rounding * scale(expected), way)
+
+
+def judge_symbolic(case, rng):
+    """Faults of a network of any number of examples; None where it is not judged."""
+    inputs = case.model.graph.input
+    noise, largest = 0, 0
+    most = rng.randint(2, 5)
+    for number, examples in enumerate((1, most, rng.randint(1, most))):
+        feeds = {value.name: case.random(value, examples) for value in inputs}
+        results = run_reference(case, feeds)
+        if not all(np.isfinite(result).all() for result in results[0]):
+            return None
+        noise = max(noise, noise_of(results))
+        largest = max(largest, *(scale(result) for result in results[0]))
+        case.write_data(feeds.values(), results[0], number)
+    if largest > WORST_SCALE:
+        return None
+    options = [["--winograd", "on"], ["--threads", "1"], ["--bands", "off"], []]
+    ways = [["--target", "native"], ["--target", "native", "--emit", "c", *rng.choice(options)],
+            ["--target", rng.choice(HOSTS), *rng.choice(options)],
+            *emulated_ways(rng, rng.sample(EMULATED, 3))]
+    faults = []
     for way in [["--evaluator"], *ways]:
-        try:
-            call([case.backcast, "verify", case.path, "--data", case.folder, *way, "--rtol", "0",
-                  "--atol", (ROUNDING + 4 * noise) * scale(expected)])
-        except Fault as fault:
-            yield f"forward {' '.join(way)}: {fault}"
+        allowed = ROUNDING + 4 * noise + (WINOGRAD if "--winograd" in way else 0)
+        faults += case.verify(allowed * largest, [*way, "--dim", f"N=1..{most}"])
+    return faults + list(judge_gradient(case, ["--batch", "2"]))
 
 
 def training_ways(rng, arena, state):
@@ -229,22 +280,27 @@ def judge_training(case, rng):
     yield from judge_way(case, "c", "cortex-m4", train, reference, ROUNDING + 8 * noise)
 
 
-def judge_gradient(case):
+def judge_gradient(case, options=()):
     try:
-        call([case.backcast, "gradcheck", case.path, "--f64", "--loss", "mse"])
+        call([case.backcast, "gradcheck", case.path, "--f64", "--loss", "mse", *options])
     except Fault as fault:
         yield f"gradient: {fault}"
 
 
 def judge(case, alone, rng):
     """Faults of one network; None where it is not judged."""
+    if case.kind is networks.Symbolic:
+        return None if alone else judge_symbolic(case, rng)
     if alone:
         expected, noise = case.run("lib", "native", []).reshape(2, -1)[0], ROUNDING
     else:
-        expected, noise = judge_runtime(case)
+        results = run_reference(case, {"x": case.x})
+        expected, noise = results[0][0].astype(np.float64).ravel(), noise_of(results)
     if not np.isfinite(expected).all() or scale(expected) > WORST_SCALE:
         return None
     targets = [] if alone else rng.sample(EMULATED, 2)
+    if case.kind is quantised.Quantised:
+        return list(judge_forward(case, expected, None, rng, targets))
     faults = list(judge_forward(case, expected, noise, rng, targets))
     try:
         faults += judge_training(case, rng)
