@@ -14,11 +14,13 @@ import warnings
 
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
-import onnxruntime
+import onnx
 import torch
-from onnx import numpy_helper
 
 from networks import NETWORKS
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from onnx_reference import run_in_both_ways, write_data
 
 OPSET = 17
 ROUNDING = 1e-5  # of results near 1, beside what ONNX Runtime's own two ways differ by
@@ -53,32 +55,24 @@ def export(make, path, dynamo):
     except Exception as error:  # exporters raise all kinds
         path.unlink(missing_ok=True)
         return f"not exported: {type(error).__name__}"
-    return write_data(path, inputs)
+    return write_reference(path, inputs)
 
 
-def write_data(path, inputs):
+def write_reference(path, inputs):
     """Inputs and ONNX Runtime's outputs as a data set, and as text how far these are from those of
     its optimised form: untrained networks may amplify rounding. Why not, or None."""
-    folder = path.with_suffix("") / "test_data_set_0"
-    folder.mkdir(parents=True, exist_ok=True)
-    levels = onnxruntime.GraphOptimizationLevel
-    runs = []
+    graph = onnx.load(path, load_external_data=False).graph
+    constants = {initializer.name for initializer in graph.initializer}
+    names = [value.name for value in graph.input if value.name not in constants]
+    feeds = {name: x.numpy() for name, x in zip(names, inputs)}
     try:
-        for level in (levels.ORT_DISABLE_ALL, levels.ORT_ENABLE_ALL):
-            options = onnxruntime.SessionOptions()
-            options.graph_optimization_level = level
-            session = onnxruntime.InferenceSession(str(path), options)
-            feeds = {i.name: x.numpy() for i, x in zip(session.get_inputs(), inputs)}
-            runs.append(session.run(None, feeds))
+        runs = run_in_both_ways(path, feeds)
     except Exception as error:
         return f"not run by ONNX Runtime: {type(error).__name__}"
-    names = [output.name for output in session.get_outputs()]
-    for kind, tensors in (("input", feeds.items()), ("output", zip(names, runs[0]))):
-        for i, (name, array) in enumerate(tensors):
-            data = numpy_helper.from_array(array, name).SerializeToString()
-            (folder / f"{kind}_{i}.pb").write_bytes(data)
-    noise = max(float(abs(a - b).max()) for a, b in zip(*runs))
-    (folder.parent / "noise").write_text(str(noise))
+    folder = path.with_suffix("")
+    write_data(folder, feeds, dict(zip((value.name for value in graph.output), runs[0])))
+    noise = max(float(abs(a - b).max()) for a, b in zip(runs[0], runs[-1]))
+    (folder / "noise").write_text(str(noise))
     return None
 
 
@@ -99,7 +93,6 @@ def check(backcast, path):
 
 
 def main():
-    onnxruntime.set_default_logger_severity(4)
     backcast, folder, names = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:] or NETWORKS
     if unknown := [name for name in names if name not in NETWORKS]:
         sys.exit(f"no such network: {', '.join(unknown)}; there are {', '.join(NETWORKS)}")

@@ -21,12 +21,14 @@ import time
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
 
 import networks
 import quantised
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "support"))
+from onnx_reference import run_in_both_ways, write_data
+
 EXACT = 1e-9       # of the largest value, in double precision
 WINOGRAD = 1e-4    # the same, where sums are transformed; a layer's error stays below 1e-5
 ROUNDING = 1e-5    # the same, in single precision, beside the noise that was measured
@@ -120,15 +122,6 @@ class Case:
         call([folder / "driver", *data, output])
         return np.fromfile(output, kind).astype(np.float64)
 
-    def write_data(self, inputs, outputs, number=0):
-        """A data set for `verify`."""
-        folder = self.folder / f"test_data_set_{number}"
-        folder.mkdir(exist_ok=True)
-        for kind, arrays in (("input", inputs), ("output", outputs)):
-            for i, array in enumerate(arrays):
-                data = numpy_helper.from_array(array).SerializeToString()
-                (folder / f"{kind}_{i}.pb").write_bytes(data)
-
     def verify(self, allowed, way):
         """The fault of what one way of compiling computes of the data sets, if any."""
         try:
@@ -154,26 +147,6 @@ def distance(expected, found):
     if not np.isfinite(found).all():
         raise Fault("results are not finite")
     return float(np.abs(expected - found).max(initial=0)) / scale(expected)
-
-
-def run_reference(case, feeds):
-    """What ONNX Runtime computes in its two ways; what its optimizer refuses, in one."""
-    import onnxruntime
-    onnxruntime.set_default_logger_severity(4)
-    levels = onnxruntime.GraphOptimizationLevel
-    results = []
-    for level in (levels.ORT_DISABLE_ALL, levels.ORT_ENABLE_ALL):
-        options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = level
-        try:
-            session = onnxruntime.InferenceSession(str(case.path), options,
-                                                   providers=["CPUExecutionProvider"])
-        except onnxruntime.capi.onnxruntime_pybind11_state.Fail:
-            if level == levels.ORT_DISABLE_ALL:
-                raise
-            continue  # it joins a padding with a pooling and then finds this too wide
-        results.append(session.run(None, feeds))
-    return results
 
 
 def noise_of(results):
@@ -220,7 +193,7 @@ def judge_forward(case, expected, noise, rng, targets):
         yield from judge_way(case, emit, target, options, np.tile(expected, 2),
                              rounding + (WINOGRAD if winograd else 0))
     result = expected.astype(np.float32).reshape(case.target.shape)
-    case.write_data([case.x], [result])
+    write_data(case.folder, {"x": case.x}, {"y": result})
     for way in [["--evaluator"], *emulated_ways(rng, targets)]:
         yield from case.verify(rounding * scale(expected), way)
 
@@ -232,12 +205,13 @@ def judge_symbolic(case, rng):
     most = rng.randint(2, 5)
     for number, examples in enumerate((1, most, rng.randint(1, most))):
         feeds = {value.name: case.random(value, examples) for value in inputs}
-        results = run_reference(case, feeds)
+        results = run_in_both_ways(case.path, feeds)
         if not all(np.isfinite(result).all() for result in results[0]):
             return None
         noise = max(noise, noise_of(results))
         largest = max(largest, *(scale(result) for result in results[0]))
-        case.write_data(feeds.values(), results[0], number)
+        names = [value.name for value in case.model.graph.output]
+        write_data(case.folder, feeds, dict(zip(names, results[0])), number)
     if largest > WORST_SCALE:
         return None
     options = [["--winograd", "on"], ["--threads", "1"], ["--bands", "off"], []]
@@ -294,7 +268,7 @@ def judge(case, alone, rng):
     if alone:
         expected, noise = case.run("lib", "native", []).reshape(2, -1)[0], ROUNDING
     else:
-        results = run_reference(case, {"x": case.x})
+        results = run_in_both_ways(case.path, {"x": case.x})
         expected, noise = results[0][0].astype(np.float64).ravel(), noise_of(results)
     if not np.isfinite(expected).all() or scale(expected) > WORST_SCALE:
         return None
