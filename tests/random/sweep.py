@@ -64,7 +64,7 @@ def call(command, folder=None):
         text = (done.stdout + done.stderr).strip()
         summary = re.search(r"(ERROR: AddressSanitizer|runtime error)[^\n]*", text)
         raise Fault(f"{' '.join(str(word) for word in command[:2])} … ended with "
-                    f"{done.returncode}: {summary.group(0) if summary else text[-600:]}")
+                    f"{done.returncode}: {summary.group(0) if summary else text[-2000:]}")
     return done.stdout
 
 
