@@ -183,12 +183,24 @@ TrainingModels training_models(const std::string& path, const ImportOptions& opt
   return models;
 }
 
+namespace {
+
+/// Of the first input, which --batch sets; 0 where it is open.
+int64_t leading_extent(const Module& module) {
+  const Function& main = module.function("main");
+  if (main.params.empty()) return 0;
+  const Dims& shape = main.type(main.params[0]).tensor().shape;
+  return shape.empty() || !shape[0].is_constant() ? 0 : shape[0].constant();
+}
+
+}  // namespace
+
 ImportedTraining import_training(const std::string& path, const ImportOptions& options,
                                  const TrainingRequest& request) {
   ImportedTraining result;
-  result.module =
-      build_training(training_models(path, options, request, &result.model), request.spec);
-  result.module.batch = request.batch > 0 ? request.batch : 1;
+  const TrainingModels models = training_models(path, options, request, &result.model);
+  result.module = build_training(models, request.spec);
+  result.module.batch = leading_extent(models.training);
   return result;
 }
 

@@ -44,7 +44,8 @@ Dim SymbolTable::symbol(const std::string& name) {
   if (before != bound_.end()) return before->second;
   const std::map<std::string, DimRange>::const_iterator option = options_.dims.find(name);
   Dim value(1);
-  if (option == options_.dims.end() && name == batch_name_) {
+  if (name == batch_name_) {  // whatever --dim says: that is of inference alone
+    used_options_.insert(name);
     value = Dim(*options_.batch);
   } else if (option == options_.dims.end()) {
     notes_.push_back(fmt::format(

@@ -109,6 +109,27 @@ TEST(Batches, OneSampleIsTheSameSampleTwice) {
   }
 }
 
+TEST(Batches, AreOfTheirOwnSizeWhateverInferenceTakes) {
+  struct Row {
+    std::optional<DimRange> dim;
+    int64_t batch, examples;
+    Dim inference;
+  };
+  for (const Row& row : {Row{{}, 0, 1, 1}, Row{{}, 4, 4, 1}, Row{DimRange{3, 3}, 0, 3, 3},
+                         Row{DimRange{3, 3}, 4, 4, 3}, Row{DimRange{1, 3}, 4, 4, Dim::symbol("N")},
+                         Row{DimRange{1, 3}, 0, 0, Dim::symbol("N")}}) {
+    ImportOptions options;
+    if (row.dim) options.dims["N"] = *row.dim;
+    TrainingRequest request;
+    request.batch = row.batch;
+    const ImportedTraining training =
+        import_training(reference_model("digits_mlp"), options, request);
+    EXPECT_EQ(training.module.batch, row.examples);
+    const Function& run = training.model.module.function("main");
+    EXPECT_EQ(run.type(run.params[0]).tensor().shape[0], row.inference);
+  }
+}
+
 /// Minimal filtering of convolutions and of their gradients, of an image without the blank corners
 /// of digits: where all of a window is zero, a sum is zero only if it is computed directly, and the
 /// derivative of a rectifier sees the difference.
