@@ -29,8 +29,8 @@ struct ImportOptions {
   /// Values of symbolic dimensions by name: {8, 8} binds one to 8, {1, 8} keeps it symbolic within
   /// that range. A dimension that is not named here is 1, with a note.
   std::map<std::string, DimRange> dims;
-  /// Extent of the first dimension of the first input, whatever `dims` says of it; CompileError when
-  /// the model fixes another.
+  /// Extent of the first dimension of the first input, whatever `dims` says of it; CompileError
+  /// when the model fixes another.
   std::optional<int64_t> batch;
   /// How often a Loop runs at most whose number of trips only run time knows. What it stacks has
   /// that many rows; rows of trips that are not executed are zero.

@@ -7,8 +7,9 @@ import numpy as np
 
 import networks
 
-FREELY = ["Transpose", "Reshape", "Flatten", "Slice", "Pad", "Concat", "Gather", "Resize", "MaxPool",
-          "GlobalMaxPool", "DepthToSpace", "SpaceToDepth"]  # may stay without a scale of their own
+# May stay without a scale of their own.
+FREELY = ["Transpose", "Reshape", "Flatten", "Slice", "Pad", "Concat", "Gather", "Resize",
+          "MaxPool", "GlobalMaxPool", "DepthToSpace", "SpaceToDepth"]
 MOST_FACTORS = 400  # of a sum: 400 · 255 · 127 < 2^24
 
 
