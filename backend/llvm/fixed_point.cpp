@@ -3,14 +3,14 @@
 
 #include <llvm/ADT/APFloat.h>
 #include <llvm/IR/Constants.h>
-#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicsARM.h>
 #include <llvm/Transforms/Utils/Local.h>
 
-#include <numeric>
 #include <optional>
+
+#include "backend/llvm/registers.h"
 
 namespace backcast::llvm_backend {
 namespace {
@@ -53,38 +53,21 @@ std::optional<Scaled> scaled(llvm::Value* value) {
   return std::nullopt;
 }
 
-/// The instruction on registers of four lanes, of which the last may be filled up.
-llvm::Value* converted(llvm::IRBuilder<>& builder, llvm::Value* value, llvm::Type* element,
-                       bool is_unsigned, int bits) {
-  const int lanes =
-      static_cast<int>(llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements());
+/// The instruction on registers of four lanes.
+llvm::Value* converted(Builder& builder, llvm::Value* value, llvm::Type* element, bool is_unsigned,
+                       int bits) {
   llvm::Type* type = llvm::FixedVectorType::get(element, kLanes);
-  llvm::Value* result = nullptr;
-  for (int first = 0; first < lanes; first += kLanes) {
-    std::vector<int> taken(kLanes);
-    std::iota(taken.begin(), taken.end(), first);
-    for (int& lane : taken) lane = lane < lanes ? lane : -1;
-    llvm::Value* part = lanes == kLanes ? value : builder.CreateShuffleVector(value, taken);
-    part = builder.CreateIntrinsic(
-        llvm::Intrinsic::arm_mve_vcvt_fix, {type, part->getType()},
-        {builder.getInt32(is_unsigned), part, builder.getInt32(static_cast<uint32_t>(bits))});
-    if (lanes == kLanes) return part;
-    if (result == nullptr) {
-      result =
-          llvm::PoisonValue::get(llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes)));
-    }
-    for (int lane = 0; lane < kLanes && first + lane < lanes; ++lane) {
-      llvm::Value* one = builder.CreateExtractElement(part, static_cast<uint64_t>(lane));
-      result = builder.CreateInsertElement(result, one, static_cast<uint64_t>(first + lane));
-    }
-  }
-  return result;
+  return by_registers(builder, kLanes, value, value, [&](llvm::Value* x, llvm::Value*) {
+    return builder.CreateIntrinsic(
+        llvm::Intrinsic::arm_mve_vcvt_fix, {type, x->getType()},
+        {builder.getInt32(is_unsigned), x, builder.getInt32(static_cast<uint32_t>(bits))});
+  });
 }
 
 /// What takes the place of an integer times 2^-n, or of 2^n times a float as an integer.
 llvm::Value* replacement(llvm::Instruction& instruction) {
   constexpr int kMostBits = 32;
-  llvm::IRBuilder<> builder(&instruction);
+  Builder builder(&instruction);
   const bool to_unsigned = llvm::isa<llvm::FPToUIInst>(instruction);
   if (to_unsigned || llvm::isa<llvm::FPToSIInst>(instruction)) {
     const std::optional<Scaled> factor = scaled(instruction.getOperand(0));
