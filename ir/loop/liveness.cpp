@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ir/loop/step_access.h"
+
 namespace backcast::loop {
 namespace {
 
@@ -65,17 +67,12 @@ class Liveness {
     // Reads first: a step that reads and writes a storage begins by reading it.
     for (const bool reads : {true, false}) {
       for (size_t i = 0; i < step.buffers.size(); ++i) {
-        if (step.buffers[i] < 0 || reads_operand(step, i) != reads) continue;
+        if (step.buffers[i] < 0) continue;
+        if ((operand_mode(program_, step, i) != AccessMode::write) != reads) continue;
         uses_[static_cast<size_t>(program_.owner(step.buffers[i]))].push_back(
             {at, reads, step.buffers[i]});
       }
     }
-  }
-
-  bool reads_operand(const Step& step, size_t i) const {
-    if (step.kind == StepKind::copy) return i == 0;
-    if (step.kind != StepKind::call) return true;
-    return program_.kernels.at(step.kernel).buffers.at(i).mode != AccessMode::write;
   }
 
   bool lives_through(const std::vector<Use>& uses, const Loop& loop) const {

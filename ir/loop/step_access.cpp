@@ -17,9 +17,7 @@ void collect(const Program& program, const Step& first, bool writes, std::set<Bu
     pending.pop_back();
     for (size_t i = 0; i < step.buffers.size(); ++i) {
       if (step.buffers[i] < 0) continue;
-      AccessMode mode = AccessMode::read;
-      if (step.kind == StepKind::copy && i == 1) mode = AccessMode::write;
-      if (step.kind == StepKind::call) mode = program.kernels.at(step.kernel).buffers.at(i).mode;
+      const AccessMode mode = operand_mode(program, step, i);
       const bool matches = writes ? mode != AccessMode::read : mode != AccessMode::write;
       if (matches) found.insert(program.owner(step.buffers[i]));
     }
@@ -37,6 +35,11 @@ Dim byte_offset(const Program& program, BufferId id) {
     bytes = bytes + view.view_offset * Dim(byte_size(view.element));
   }
   return bytes;
+}
+
+AccessMode operand_mode(const Program& program, const Step& step, size_t i) {
+  if (step.kind == StepKind::call) return program.kernels.at(step.kernel).buffers.at(i).mode;
+  return step.kind == StepKind::copy && i == 1 ? AccessMode::write : AccessMode::read;
 }
 
 std::set<BufferId> written_buffers(const Program& program, const Step& step) {

@@ -13,6 +13,8 @@ namespace backcast::loop {
 
 /// Where a buffer begins in its owner's storage, in bytes, all views between them added up.
 Dim byte_offset(const Program& program, BufferId id);
+/// What a step itself does with operand `i` of its buffers: loops and branches read theirs.
+AccessMode operand_mode(const Program& program, const Step& step, size_t i);
 /// The owners of what a step writes (or updates), its body included. Kernels must exist.
 std::set<BufferId> written_buffers(const Program& program, const Step& step);
 /// The owners of what a step reads (or updates), its body included.

@@ -61,10 +61,10 @@ class ReadChecker {
   }
 
   bool reads(const Step& step, size_t i) const {
-    if (step.kind == StepKind::copy) return i == 0;
+    if (operand_mode(program_, step, i) == AccessMode::write) return false;
     if (step.kind != StepKind::call) return true;
-    const BufferParam& param = program_.kernels.at(step.kernel).buffers[i];
-    return param.mode != AccessMode::write && read_first_.at(step.kernel).contains(param.name);
+    const Kernel& kernel = program_.kernels.at(step.kernel);
+    return read_first_.at(step.kernel).contains(kernel.buffers[i].name);
   }
 
   void check_written(const EntryPoint& entry, const Step& step, BufferId id) const {
