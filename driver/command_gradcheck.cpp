@@ -16,7 +16,7 @@ namespace backcast {
 namespace {
 
 struct Options {
-  std::string model, expected;
+  std::string model, expected, data;
   std::vector<std::string> dims;
   TrainingOptions training;
   double relative = 0, step = 0;
@@ -113,7 +113,7 @@ int run(Options& o) {
       parameters.push_back(parameter.initial);
     }
     const std::string folder = o.expected.empty() ? "" : o.expected + "/test_data_set_0";
-    function.set_batch(batch_of(gradient, folder, o.seed));
+    function.set_batch(batch_of(gradient, o.data.empty() ? folder : o.data, o.seed));
     const double step = o.step > 0 ? o.step : single ? 1e-2 : 1e-5;
     report = folder.empty() ? check_against_differences(function, names, parameters, step, relative)
                             : check_against_files(function, names, parameters, folder, relative);
@@ -139,6 +139,10 @@ Action add_gradcheck(CLI::App& app) {
   app.add_option("--expected", o->expected,
                  "folder whose test_data_set_0 holds inputs, target and gradients; without it the "
                  "gradient is held against central differences");
+  app.add_option("--data", o->data,
+                 "folder with the batch as input_K.pb and target.pb; default: random numbers, of "
+                 "inputs that are integers zeros")
+      ->check(CLI::ExistingDirectory);
   app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8");
   app.add_option("--rtol", o->relative, "allowed distance; default 1e-4, without --f64 1e-2");
   app.add_option("--step", o->step, "of the differences; default 1e-5, without --f64 1e-2");
