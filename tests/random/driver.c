@@ -1,5 +1,5 @@
-/* Calls one compiled network. `driver INPUT TARGET OUTPUT`: files of the library's elements. Writes
- * what `run` gives (twice: from an arena of NaN and of zeros) and, of a training library, the
+/* Calls one compiled network. `driver OUTPUT X TARGET [Z]`: files of X_ELEMENT and so on; results
+ * are ELEMENT, as the library computes. Writes what `run` gives (twice: from an arena of NaN and of zeros) and, of a training library, the
  * losses of some steps, the parameters behind them and what `run` gives then. Buffers are as large
  * as the header says and no larger, for the address sanitizer. */
 #include <stdio.h>
@@ -33,13 +33,19 @@ static void expect(bc_status status, const char *what) {
 }
 
 int main(int count, char **words) {
-  if (count != 4) return 2;
+  if (count < 4) return 2;
   const size_t y_bytes = NET_RUN_OUT_Y_ELEMENTS * sizeof(ELEMENT);
-  ELEMENT *x = read_file(words[1], NET_RUN_IN_X_ELEMENTS * sizeof(ELEMENT));
+  X_ELEMENT *x = read_file(words[2], NET_RUN_IN_X_ELEMENTS * sizeof(X_ELEMENT));
   ELEMENT *y = buffer(16, y_bytes, 0xFF);
-  const net_run_inputs in = {.x = x};
+#ifdef Z_ELEMENT
+  Z_ELEMENT *z = read_file(words[4], NET_RUN_IN_Z_ELEMENTS * sizeof(Z_ELEMENT));
+#define INPUTS .x = x, .z = z
+#else
+#define INPUTS .x = x
+#endif
+  const net_run_inputs in = {INPUTS};
   const net_run_outputs out = {.y = y};
-  FILE *file = fopen(words[3], "wb");
+  FILE *file = fopen(words[1], "wb");
   if (file == NULL) return 2;
 #ifdef TRAINS
   void *state = buffer(NET_STATE_ALIGN, NET_STATE_BYTES, 0xFF);
@@ -56,8 +62,9 @@ int main(int count, char **words) {
     free(arena);
   }
 #ifdef TRAINS
-  ELEMENT *target = read_file(words[2], y_bytes);
-  const net_train_step_inputs batch = {.x = x, .target = target};
+  TARGET_ELEMENT *target =
+      read_file(words[3], NET_TRAIN_STEP_IN_TARGET_ELEMENTS * sizeof(TARGET_ELEMENT));
+  const net_train_step_inputs batch = {INPUTS, .target = target};
   void *arena = buffer(NET_ARENA_ALIGN, NET_ARENA_BYTES, 0xFF);
   for (int step = 0; step < STEPS; step++) {
     ELEMENT loss;
@@ -76,8 +83,9 @@ int main(int count, char **words) {
   free(arena);
   free(state);
   free(target);
-#else
-  (void)words[2];
+#endif
+#ifdef Z_ELEMENT
+  free(z);
 #endif
   free(x);
   free(y);

@@ -1,64 +1,30 @@
 """Random networks as ONNX models: small, but with everything next to everything.
 
-`make(seed)` grows a network operator by operator from a map of features [N, C, spatial...]. Weights
+A network grows operator by operator from a map of features [N, C, spatial...]. Weights
 are scaled by their fan-in, so that values stay near 1 and a wrong element shows."""
 
 import math
-import random
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 
-OPSET = 20
-MOST_ELEMENTS = 6000  # of a tensor
+from model import Model, divisors
+
 POINTWISE = ["Relu", "Sigmoid", "Tanh", "HardSwish", "Elu", "Softplus", "Mish", "Erf", "Gelu",
              "LeakyRelu", "Abs", "Neg", "Exp", "Sqrt", "Clip", "HardSigmoid", "Selu"]
 
 
-class Network:
-    """A model that is being made. `value` and `shape` are the tensor that grows; `earlier`, what
-    residuals, concatenations and products may join it with."""
+class Network(Model):
+    """`earlier` is what residuals, concatenations and products join the map of features with."""
 
     def __init__(self, seed):
-        self.rng, self.numpy = random.Random(seed), np.random.default_rng(seed)
-        self.nodes, self.initializers = [], []
+        super().__init__(seed)
         self.dims = self.rng.choice([1, 2, 2, 2, 2, 2, 3])
         side = {1: (8, 60), 2: (4, 20), 3: (3, 8)}[self.dims]
         spatial = [self.rng.randint(*side) for _ in range(self.dims)]
-        self.shape = [self.rng.choice([1, 1, 1, 2, 3]), self.rng.randint(1, 8), *spatial]
-        self.value, self.input_shape = "x", list(self.shape)
-        self.earlier = []
-        self.inputs, self.outputs = ["x"], []  # the outputs beside the last value
+        self.starts_from("x", [self.rng.choice([1, 1, 1, 2, 3]), self.rng.randint(1, 8), *spatial])
 
     # --- parts ------------------------------------------------------------------------------------
-
-    def constant(self, array):
-        array = np.asarray(array)
-        name = f"c{len(self.initializers)}"
-        kept = array.astype(np.float32) if array.dtype.kind == "f" else array
-        self.initializers.append(numpy_helper.from_array(kept, name))
-        return name
-
-    def sizes(self, shape):
-        """For a Reshape, which takes over the number of examples."""
-        return self.constant(np.array([0, *shape[1:]], np.int64))
-
-    def weights(self, *shape, fan_in=None):
-        fan_in = fan_in or math.prod(shape[1:])
-        return self.constant(self.numpy.standard_normal(shape) * 1.2 / math.sqrt(max(1, fan_in)))
-
-    def around(self, center, count):
-        return self.constant(center + 0.3 * self.numpy.standard_normal(count))
-
-    def node(self, operator, inputs, shape=None, **attributes):
-        """Appends a node; what grows becomes its result where a shape is given."""
-        output = f"v{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, inputs, [output], name=output, **attributes))
-        if shape is not None:
-            self.earlier.append((self.value, self.shape))
-            self.value, self.shape = output, list(shape)
-        return output
 
     def spatial(self):
         return self.shape[2:]
@@ -277,7 +243,7 @@ class Network:
             return
         output = [e + pads[i] + pads[i + self.dims] for i, e in enumerate(self.spatial())]
         every = [0, 0, *pads[:self.dims], 0, 0, *pads[self.dims:]]
-        self.node("Pad", [self.value, self.constant(np.array(every, np.int64))],
+        self.node("Pad", [self.value, self.whole(*every)],
                   [*self.shape[:2], *output], mode=mode)
 
     def cut(self):
@@ -289,12 +255,11 @@ class Network:
         step = self.rng.choice([1, 1, 2])
         shape = list(self.shape)
         shape[axis] = (end - begin + step - 1) // step
-        whole = [np.array([value], np.int64) for value in (begin, end, axis, step)]
+        whole = [begin, end, axis, step]
         if self.rng.random() < 0.2:  # backwards
-            whole = [np.array([value], np.int64)
-                     for value in (end - 1, begin - 1 - extent, axis, -1)]
+            whole = [end - 1, begin - 1 - extent, axis, -1]
             shape[axis] = end - begin
-        self.node("Slice", [self.value, *map(self.constant, whole)], shape)
+        self.node("Slice", [self.value, *map(self.whole, whole)], shape)
 
     def shuffle(self):
         n, c = self.shape[:2]
@@ -328,7 +293,7 @@ class Network:
         picked = [self.rng.randrange(self.shape[axis]) for _ in range(self.rng.randint(1, 6))]
         shape = list(self.shape)
         shape[axis] = len(picked)
-        self.node("Gather", [self.value, self.constant(np.array(picked, np.int64))], shape,
+        self.node("Gather", [self.value, self.whole(*picked)], shape,
                   axis=axis)
 
     def reduce(self):
@@ -336,7 +301,7 @@ class Network:
         kind = self.rng.choice(["ReduceMean", "ReduceMax", "ReduceSum", "ReduceL2"])
         shape = list(self.shape)
         shape[axis] = 1
-        axes = self.constant(np.array([axis], np.int64))
+        axes = self.whole(axis)
         value = self.value
         if kind == "ReduceL2":
             value = self.node("Add", [value, self.constant(0.7)])
@@ -394,7 +359,7 @@ class Network:
                   self.weights(1, gates * width, width, fan_in=width),
                   self.around(0, [1, 2 * gates * width])]
         every = self.node(kind, inputs, hidden_size=width)
-        squeezed = self.node("Squeeze", [every, self.constant(np.array([1], np.int64))])
+        squeezed = self.node("Squeeze", [every, self.whole(1)])
         return self.node("Transpose", [squeezed], perm=[1, 0, 2]), width
 
     # --- the whole --------------------------------------------------------------------------------
@@ -408,15 +373,8 @@ class Network:
                 self.shuffle: 1, self.turn: 1, self.depth_and_space: 1, self.gather: 1,
                 self.reduce: 1, self.sequence: 2}
 
-    def grow(self):
-        """One more part, given back where its result is too large."""
-        before = (self.value, self.shape, list(self.earlier), len(self.nodes),
-                  len(self.initializers))
-        parts = self.parts()
-        self.rng.choices(list(parts), list(parts.values()))[0]()
-        if math.prod(self.shape) > MOST_ELEMENTS or self.shape[1] > 32:
-            self.value, self.shape, self.earlier, nodes, initializers = before
-            del self.nodes[nodes:], self.initializers[initializers:]
+    def fits(self):
+        return super().fits() and self.shape[1] <= 32
 
     def head(self):
         has_weights = any(node.op_type in ("Conv", "MatMul") for node in self.nodes)
@@ -430,29 +388,6 @@ class Network:
             self.node("Gemm", [self.value, self.weights(results, features),
                                self.around(0, results)], [self.shape[0], results], transB=1)
 
-    def model(self):
-        self.nodes[-1].output[0] = "y"
-        for node in self.nodes:  # the last value may be used before it is named
-            for i, name in enumerate(node.input):
-                if name == self.value:
-                    node.input[i] = "y"
-        info = helper.make_tensor_value_info
-        graph = helper.make_graph(
-            self.nodes, "random",
-            [info(name, TensorProto.FLOAT, self.declared(self.input_shape))
-             for name in self.inputs],
-            [info(name, TensorProto.FLOAT, self.declared(shape))
-             for name, shape in [("y", self.shape), *self.outputs]],
-            self.initializers)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)],
-                                  ir_version=9)
-        onnx.checker.check_model(model)
-        return model
-
-    def declared(self, shape):
-        """An input's or output's shape as the model states it."""
-        return shape
-
 
 class Symbolic(Network):
     """Of any number N of examples, with one or two inputs and one or two outputs."""
@@ -460,7 +395,7 @@ class Symbolic(Network):
     def __init__(self, seed):
         super().__init__(seed)
         if self.rng.random() < 0.5:
-            self.inputs.append("z")
+            self.inputs["z"] = self.inputs["x"]
             self.earlier.append(("z", self.shape))
             self.node("Add", ["x", "z"], self.shape)
 
@@ -469,19 +404,8 @@ class Symbolic(Network):
         inner = [(name, shape) for name, shape in self.earlier
                  if name.startswith("v") and name != self.value]
         if inner and self.rng.random() < 0.5:
-            self.outputs.append(self.rng.choice(inner))
+            name, shape = self.rng.choice(inner)
+            self.outputs[name] = (TensorProto.FLOAT, shape)
 
     def declared(self, shape):
         return ["N", *shape[1:]]
-
-
-def divisors(number):
-    return [d for d in range(1, number + 1) if number % d == 0]
-
-
-def make(seed, kind=Network):
-    network = kind(seed)
-    for _ in range(network.rng.randint(3, 16)):
-        network.grow()
-    network.head()
-    return network.model()

@@ -4,6 +4,7 @@ way of computing them is exact, in single precision as in integers: results are 
 import math
 
 import numpy as np
+from onnx import numpy_helper
 
 import networks
 
@@ -90,7 +91,7 @@ class Quantised(networks.Network):
 
     def kind(self, constant):
         tensor = next(t for t in self.initializers if t.name == constant)
-        return networks.numpy_helper.to_array(tensor).dtype
+        return numpy_helper.to_array(tensor).dtype
 
     # --- parts ------------------------------------------------------------------------------------
 

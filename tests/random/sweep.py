@@ -4,8 +4,8 @@ keeps its model; exit status 1 when one does.
 
     sweep.py BACKCAST FOLDER [--seconds S | --count N] [--first SEED] [--alone]
 
-Of four networks one is quantised, whose results are the same bits in every way, and one takes any
-number of examples. Generated C runs under the address and undefined-behaviour sanitizers, a
+Of five networks one is quantised, whose results are the same bits in every way, one takes any number
+of examples and one is of sequences. Generated C runs under the address and undefined-behaviour sanitizers, a
 microcontroller's on this machine. Semantics are judged in double precision; single precision by its
 own measured noise. --alone needs neither ONNX Runtime, whose place the evaluator takes, nor
 emulators; networks of any number of examples are left out."""
@@ -13,6 +13,7 @@ emulators; networks of any number of examples are left out."""
 import argparse
 import json
 import pathlib
+import random
 import re
 import shutil
 import subprocess
@@ -22,12 +23,14 @@ import time
 import numpy as np
 import onnx
 
+import model
 import networks
 import quantised
+import sequences
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "support"))
-from onnx_reference import run_in_both_ways, write_data
+from onnx_reference import run_in_both_ways, write_data, write_tensor
 
 EXACT = 1e-9       # of the largest value, in double precision
 WINOGRAD = 1e-4    # the same, where sums are transformed; a layer's error stays below 1e-5
@@ -35,7 +38,7 @@ ROUNDING = 1e-5    # the same, in single precision, beside the noise that was me
 WORST_SCALE = 1e3  # networks whose values leave this are not judged
 SANITIZE = ["-O0", "-fsanitize=address", "-fno-sanitize-recover=all"]
 UNDEFINED = "-fsanitize=undefined"  # of the forward pass only: it makes building slow
-TRAIN = ["--train", "--loss", "mse", "--rate", "0.002"]
+TRAIN = ["--train", "--rate", "0.002"]
 LIMIT = 300
 HOSTS = ["native"] + [name for name, flag in (("x86-64", "sse2"), ("x86-64-v3", "avx2"))
                       if re.search(rf"^flags\b.*\b{flag}\b",
@@ -46,7 +49,9 @@ OPTIMIZERS = [["--optimizer", "sgd"], ["--optimizer", "momentum"],
               ["--optimizer", "nesterov", "--weight-decay", "0.01"],
               ["--optimizer", "sgd", "--clip-norm", "1.5"],
               ["--optimizer", "rmsprop", "--epsilon", "0.1"]]
-KINDS = {2: networks.Symbolic, 3: quantised.Quantised}  # by the seed's remainder by four
+KINDS = [networks.Network, networks.Network, networks.Symbolic, quantised.Quantised,
+         sequences.Sequence]  # by the seed's remainder
+C_TYPES = {"float": "ELEMENT", "int64": "int64_t", "int32": "int32_t", "bool": "uint8_t"}
 NOT_FINITE = "train_step: status 8"  # as bc_types.h numbers it
 
 
@@ -75,21 +80,38 @@ class Case:
         self.backcast, self.folder, self.seed = backcast, folder, seed
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        self.kind = KINDS.get(seed % 4, networks.Network)
-        self.model = networks.make(seed, self.kind)
+        self.kind = KINDS[seed % len(KINDS)]
+        self.network = model.make(seed, self.kind)
         self.path = folder / "network.onnx"
-        onnx.save(self.model, self.path)
+        onnx.save(self.network.model(), self.path)
         self.numbers = np.random.default_rng(seed)
-        self.x, self.target = (self.random(value) for value in (self.model.graph.input[0],
-                                                                self.model.graph.output[0]))
+        self.inputs = self.feeds()
+        self.target = self.network.target(self.numbers)
+        self.loss = ["--loss", self.network.loss]
+        for i, value in enumerate(self.inputs.values()):
+            write_tensor(folder / f"input_{i}.pb", value)
+        write_tensor(folder / "target.pb", self.target)
         for kind in (np.float32, np.float64):
-            self.x.astype(kind).tofile(folder / f"x.{kind.__name__}")
-            self.target.astype(kind).tofile(folder / f"target.{kind.__name__}")
+            for name, value in self.operands().items():
+                floats = value.dtype.kind == "f"
+                value.astype(kind if floats else value.dtype).tofile(self.data(name, kind))
 
-    def random(self, value, examples=1):
-        """Of the type of an input or output."""
-        shape = [d.dim_value or examples for d in value.type.tensor_type.shape.dim]
-        return self.numbers.standard_normal(shape).astype(np.float32)
+    def feeds(self, examples=None):
+        return {name: self.network.feed(name, self.numbers, examples)
+                for name in self.network.inputs}
+
+    def operands(self):
+        """Of a training step, in the order in which driver.c takes them."""
+        x, *others = self.inputs.values()
+        return {"x": x, "target": self.target, **({"z": others[0]} if others else {})}
+
+    def data(self, name, kind):
+        return self.folder / f"{name}.{kind.__name__}"
+
+    def c_types(self):
+        """Definitions of macros by which driver.c knows its operands."""
+        return [f"-D{name.upper()}_ELEMENT={C_TYPES[value.dtype.name.replace('float32', 'float')]}"
+                for name, value in self.operands().items()]
 
     def compile(self, emit, target, options, double=False):
         """The folder of the library."""
@@ -103,7 +125,8 @@ class Case:
         """What driver.c writes, as an array."""
         kind = np.float64 if double else np.float32
         folder = self.compile(emit, target, options, double)
-        flags = ["-std=gnu11", f"-DELEMENT={'double' if double else 'float'}", "-I."]
+        flags = ["-std=gnu11", f"-DELEMENT={'double' if double else 'float'}", "-I.",
+                 *self.c_types()]
         flags += ["-DTRAINS"] if "--train" in options else []
         flags += SANITIZE if "--train" in options else [*SANITIZE, UNDEFINED]
         code = "libnet.a"
@@ -118,8 +141,7 @@ class Case:
             flags += [word for word in wanted if word.startswith("-m")]
         call(["gcc", *flags, HERE / "driver.c", code, "-lm", "-o", "driver"], folder)
         output = folder / "output"
-        data = [self.folder / f"{name}.{kind.__name__}" for name in ("x", "target")]
-        call([folder / "driver", *data, output])
+        call([folder / "driver", output, *(self.data(name, kind) for name in self.operands())])
         return np.fromfile(output, kind).astype(np.float64)
 
     def verify(self, allowed, way):
@@ -192,25 +214,24 @@ def judge_forward(case, expected, noise, rng, targets):
         winograd = "--winograd" in options and noise is not None
         yield from judge_way(case, emit, target, options, np.tile(expected, 2),
                              rounding + (WINOGRAD if winograd else 0))
-    result = expected.astype(np.float32).reshape(case.target.shape)
-    write_data(case.folder, {"x": case.x}, {"y": result})
+    result = expected.astype(np.float32).reshape(case.network.shape)
+    write_data(case.folder, case.inputs, {"y": result})
     for way in [["--evaluator"], *emulated_ways(rng, targets)]:
         yield from case.verify(rounding * scale(expected), way)
 
 
 def judge_symbolic(case, rng):
     """Faults of a network of any number of examples; None where it is not judged."""
-    inputs = case.model.graph.input
     noise, largest = 0, 0
     most = rng.randint(2, 5)
     for number, examples in enumerate((1, most, rng.randint(1, most))):
-        feeds = {value.name: case.random(value, examples) for value in inputs}
+        feeds = case.feeds(examples)
         results = run_in_both_ways(case.path, feeds)
         if not all(np.isfinite(result).all() for result in results[0]):
             return None
         noise = max(noise, noise_of(results))
         largest = max(largest, *(scale(result) for result in results[0]))
-        names = [value.name for value in case.model.graph.output]
+        names = ["y", *case.network.outputs]
         write_data(case.folder, feeds, dict(zip(names, results[0])), number)
     if largest > WORST_SCALE:
         return None
@@ -237,7 +258,7 @@ def training_ways(rng, arena, state):
 
 def judge_training(case, rng):
     """Faults of some steps, in double precision; one library in single precision as well."""
-    train = [*TRAIN, *rng.choice(OPTIMIZERS)]
+    train = [*TRAIN, *case.loss, *rng.choice(OPTIMIZERS)]
     try:
         reference = case.run("lib", "native",
                              [*train, "--bands", "off", "--skip-zeros", "off"], True)
@@ -256,7 +277,7 @@ def judge_training(case, rng):
 
 def judge_gradient(case, options=()):
     try:
-        call([case.backcast, "gradcheck", case.path, "--f64", "--loss", "mse", *options])
+        call([case.backcast, "gradcheck", case.path, "--f64", *case.loss, *options])
     except Fault as fault:
         yield f"gradient: {fault}"
 
@@ -268,7 +289,7 @@ def judge(case, alone, rng):
     if alone:
         expected, noise = case.run("lib", "native", []).reshape(2, -1)[0], ROUNDING
     else:
-        results = run_in_both_ways(case.path, {"x": case.x})
+        results = run_in_both_ways(case.path, case.inputs)
         expected, noise = results[0][0].astype(np.float64).ravel(), noise_of(results)
     if not np.isfinite(expected).all() or scale(expected) > WORST_SCALE:
         return None
@@ -280,7 +301,7 @@ def judge(case, alone, rng):
         faults += judge_training(case, rng)
     except Fault as fault:
         faults.append(f"training: {fault}")
-    return faults + list(judge_gradient(case))
+    return faults + list(judge_gradient(case, ["--data", case.folder]))
 
 
 def main():
@@ -298,7 +319,7 @@ def main():
             break
         if options.seconds is not None and time.monotonic() - begin > options.seconds:
             break
-        rng = networks.random.Random(seed)
+        rng = random.Random(seed)
         folder = options.folder / str(seed)
         case = Case(options.backcast.resolve(), folder.resolve(), seed)
         faults = judge(case, options.alone, rng)

@@ -24,11 +24,14 @@ def run_in_both_ways(path, feeds):
     return results
 
 
+def write_tensor(path, array, name=""):
+    path.write_bytes(numpy_helper.from_array(array, name).SerializeToString())
+
+
 def write_data(folder, inputs, outputs, number=0):
     """Arrays by name as FOLDER/test_data_set_NUMBER."""
     folder = folder / f"test_data_set_{number}"
     folder.mkdir(parents=True, exist_ok=True)
     for kind, tensors in (("input", inputs), ("output", outputs)):
         for i, (name, array) in enumerate(tensors.items()):
-            data = numpy_helper.from_array(array, name).SerializeToString()
-            (folder / f"{kind}_{i}.pb").write_bytes(data)
+            write_tensor(folder / f"{kind}_{i}.pb", array, name)
