@@ -13,14 +13,19 @@ const std::vector<OperatorRule>& all_rules() {
   static const std::vector<OperatorRule> rules = [] {
     std::vector<OperatorRule> result;
     for (const std::span<const OperatorRule> family :
-         {elementwise_rules(),   activation_rules(),  reduction_rules(),
-          contraction_rules(),   convolution_rules(), pooling_rules(),
-          normalization_rules(), shape_rules(),       slicing_rules(),
-          creation_rules(),      indexing_rules(),    loss_rules(),
-          training_rules(),      dropout_rules(),     quantization_rules(),
-          attention_rules(),     resample_rules(),    geometry_rules(),
-          recurrent_rules(),     control_rules(),     spectrum_rules(),
-          ml_linear_rules(),     ml_tree_rules(),     quantization_contrib_rules(),
+         {elementwise_rules(),       activation_rules(),
+          reduction_rules(),         contraction_rules(),
+          convolution_rules(),       pooling_rules(),
+          normalization_rules(),     shape_rules(),
+          slicing_rules(),           creation_rules(),
+          indexing_rules(),          loss_rules(),
+          training_rules(),          dropout_rules(),
+          quantization_rules(),      attention_rules(),
+          attention_contrib_rules(), fused_rules(),
+          resample_rules(),          geometry_rules(),
+          recurrent_rules(),         control_rules(),
+          spectrum_rules(),          ml_linear_rules(),
+          ml_tree_rules(),           quantization_contrib_rules(),
           packed_weights_rules()}) {
       result.insert(result.end(), family.begin(), family.end());
     }

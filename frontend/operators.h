@@ -13,6 +13,9 @@ namespace backcast {
 
 inline constexpr int64_t kOldestOpset = 7;
 inline constexpr int64_t kNewestOpset = 27;
+/// Operators that ONNX Runtime's tools write beside those of ONNX.
+inline constexpr std::string_view kMicrosoftDomain = "com.microsoft";
+inline constexpr int64_t kMicrosoftOpset = 1;
 
 struct OperatorRule {
   std::string_view name;
@@ -68,6 +71,8 @@ std::span<const OperatorRule> quantization_rules();
 std::span<const OperatorRule> quantization_contrib_rules();
 std::span<const OperatorRule> packed_weights_rules();
 std::span<const OperatorRule> attention_rules();
+std::span<const OperatorRule> attention_contrib_rules();
+std::span<const OperatorRule> fused_rules();
 std::span<const OperatorRule> resample_rules();
 std::span<const OperatorRule> geometry_rules();
 std::span<const OperatorRule> recurrent_rules();

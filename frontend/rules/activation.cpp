@@ -68,16 +68,7 @@ void gelu(NodeContext& n) {
   if (approximate != "none" && approximate != "tanh") {
     n.fail("attribute \"approximate\" has to be \"none\" or \"tanh\"");
   }
-  const ValueId x = n.input(0);
-  ValueId inner;
-  if (approximate == "tanh") {
-    const ValueId cube = n.e.mul(n.e.mul(x, x), x);
-    const ValueId sum = n.e.add(x, n.e.mul(cube, 0.044715));
-    inner = n.e.unary(ops::tanh, n.e.mul(sum, std::sqrt(2 / M_PI)));
-  } else {
-    inner = n.e.unary(ops::erf, n.e.mul(x, M_SQRT1_2));
-  }
-  n.result(n.e.mul(n.e.mul(x, 0.5), n.e.add(inner, 1.0)));
+  n.result(gelu(n.e, n.input(0), approximate == "tanh"));
 }
 
 ValueId hard_sigmoid(Emitter& e, ValueId x, double alpha, double beta) {
@@ -183,6 +174,18 @@ ValueId shifted(Emitter& e, ValueId x, int64_t axis) {
 }
 
 }  // namespace
+
+ValueId gelu(Emitter& e, ValueId x, bool by_tanh) {
+  ValueId inner;
+  if (by_tanh) {
+    const ValueId cube = e.mul(e.mul(x, x), x);
+    const ValueId sum = e.add(x, e.mul(cube, 0.044715));
+    inner = e.unary(ops::tanh, e.mul(sum, std::sqrt(2 / M_PI)));
+  } else {
+    inner = e.unary(ops::erf, e.mul(x, M_SQRT1_2));
+  }
+  return e.mul(e.mul(x, 0.5), e.add(inner, 1.0));
+}
 
 ValueId softmax(NodeContext& n, ValueId x, int64_t axis) {
   if (n.e.rank(x) == 0) return n.e.like(x, 1);

@@ -1,6 +1,7 @@
 // Scaled dot-product attention and what transformers put around it.
+#include "frontend/rules/attention.h"
+
 #include <cmath>
-#include <limits>
 
 #include "frontend/operators.h"
 #include "frontend/rules/families.h"
@@ -8,31 +9,6 @@
 
 namespace backcast {
 namespace {
-
-constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
-
-int64_t heads_attribute(const NodeContext& n, const char* name) {
-  const int64_t heads = n.attr_int(name, 0);
-  if (heads < 1 || heads > INT32_MAX)
-    n.fail(fmt::format("attribute \"{}\" has to be positive", name));
-  return heads;
-}
-
-/// [B, S, H·D] becomes [B, H, S, D].
-ValueId split_heads(NodeContext& n, ValueId x, int64_t heads) {
-  const Shape s = n.e.shape(x);
-  if (s.size() != 3 || !(Dim::mod(s[2], heads) == Dim(0))) {
-    n.fail(fmt::format("shape {} cannot be split into {} heads", to_string(s), heads));
-  }
-  const ValueId split = n.e.reshape(x, {s[0], s[1], Dim(heads), Dim::floor_div(s[2], heads)});
-  return n.e.transpose(split, {0, 2, 1, 3});
-}
-
-/// [B, H, S, D] becomes [B, S, H·D].
-ValueId merge_heads(NodeContext& n, ValueId x) {
-  const Shape s = n.e.shape(x);
-  return n.e.reshape(n.e.transpose(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
-}
 
 /// Every head of axis 1 repeated, neighbours equal.
 ValueId repeat_heads(NodeContext& n, ValueId x, const Dim& heads) {
@@ -66,12 +42,7 @@ ValueId masked(NodeContext& n, ValueId scores, const Dim& past) {
                  ? e.select(mask, scores, nothing)
                  : e.add(scores, e.cast(mask, e.element(scores)));
   }
-  if (n.attr_int("is_causal", 0) != 0) {
-    const Shape matrix = {shape[2], shape[3]};
-    const ValueId row = e.add(e.iota(ElementType::i64, matrix, 0), e.dimension(past));
-    const ValueId visible = e.compare(Comparison::le, e.iota(ElementType::i64, matrix, 1), row);
-    scores = e.select(visible, scores, nothing);
-  }
+  if (n.attr_int("is_causal", 0) != 0) scores = causal(e, scores, past);
   if (n.has(6)) {
     if (n.rank(6) != 1) n.fail("nonpad_kv_seqlen has to be a vector");
     const ValueId key = e.iota(ElementType::i64, shape, 3);
@@ -133,40 +104,22 @@ void attention(NodeContext& n) {
 void rotary_embedding(NodeContext& n) {
   Emitter& e = n.e;
   const bool packed = n.rank(0) == 3;
-  ValueId x = packed ? split_heads(n, n.input(0), heads_attribute(n, "num_heads")) : n.input(0);
+  const ValueId x =
+      packed ? split_heads(n, n.input(0), heads_attribute(n, "num_heads")) : n.input(0);
   if (e.rank(x) != 4) n.fail("the input has to be of rank 3 or 4");
   const Shape s = e.shape(x);  // [B, H, S, D]
   if (!s[3].is_constant()) n.fail("the head size has to be fixed");
-  int64_t rotated = n.attr_int("rotary_embedding_dim", 0);
-  if (rotated == 0) rotated = s[3].constant();
-  if (rotated < 2 || rotated % 2 != 0 || rotated > s[3].constant()) {
-    n.fail(fmt::format("attribute \"rotary_embedding_dim\" is {}", rotated));
-  }
-  const int64_t half = rotated / 2;
+  int64_t extent = n.attr_int("rotary_embedding_dim", 0);
+  if (extent == 0) extent = s[3].constant();
   const auto cache = [&](size_t i) {
     ValueId table = n.input(i);
     if (n.has(3)) table = e.take(table, n.input(3), 0);
-    const Shape shape = {s[0], s[2], Dim(half)};
+    const Shape shape = {s[0], s[2], Dim(extent / 2)};
     if (!(e.shape(table) == shape)) n.fail("a cache has another shape than the input asks for");
     return e.unsqueeze(table, 1);
   };
-  const ValueId cosine = cache(1), sine = cache(2);
   const bool interleaved = n.attr_int("interleaved", 0) != 0;
-  const ValueId turned = e.slice_axis(x, 3, 0, rotated);
-  const ValueId a =
-      interleaved ? e.slice_axis(turned, 3, 0, rotated, 2) : e.slice_axis(turned, 3, 0, half);
-  const ValueId b =
-      interleaved ? e.slice_axis(turned, 3, 1, rotated, 2) : e.slice_axis(turned, 3, half, rotated);
-  const ValueId real = e.sub(e.mul(a, cosine), e.mul(b, sine));
-  const ValueId imaginary = e.add(e.mul(a, sine), e.mul(b, cosine));
-  ValueId y;
-  if (interleaved) {
-    y = e.concat({e.unsqueeze(real, 4), e.unsqueeze(imaginary, 4)}, 4);
-    y = e.reshape(y, e.shape(turned));
-  } else {
-    y = e.concat({real, imaginary}, 3);
-  }
-  if (rotated < s[3].constant()) y = e.concat({y, e.slice_axis(x, 3, rotated, s[3])}, 3);
+  const ValueId y = rotated(n, x, {cache(1), cache(2), extent, interleaved});
   n.result(packed ? merge_heads(n, y) : y);
 }
 
@@ -296,6 +249,60 @@ const OperatorRule kRules[] = {
 };
 
 }  // namespace
+
+int64_t heads_attribute(const NodeContext& n, const char* name) {
+  const int64_t heads = n.attr_int(name, 0);
+  if (heads < 1 || heads > INT32_MAX)
+    n.fail(fmt::format("attribute \"{}\" has to be positive", name));
+  return heads;
+}
+
+ValueId split_heads(NodeContext& n, ValueId x, int64_t heads) {
+  const Shape s = n.e.shape(x);
+  if (s.size() != 3 || !(Dim::mod(s[2], heads) == Dim(0))) {
+    n.fail(fmt::format("shape {} cannot be split into {} heads", to_string(s), heads));
+  }
+  const ValueId split = n.e.reshape(x, {s[0], s[1], Dim(heads), Dim::floor_div(s[2], heads)});
+  return n.e.transpose(split, {0, 2, 1, 3});
+}
+
+ValueId merge_heads(NodeContext& n, ValueId x) {
+  const Shape s = n.e.shape(x);
+  return n.e.reshape(n.e.transpose(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
+}
+
+ValueId causal(Emitter& e, ValueId scores, const Dim& past) {
+  const Shape shape = e.shape(scores), matrix = {shape[2], shape[3]};
+  const ValueId row = e.add(e.iota(ElementType::i64, matrix, 0), e.dimension(past));
+  const ValueId visible = e.compare(Comparison::le, e.iota(ElementType::i64, matrix, 1), row);
+  return e.select(visible, scores, e.scalar(e.element(scores), kMinusInfinity));
+}
+
+ValueId rotated(NodeContext& n, ValueId x, const Rotation& by) {
+  Emitter& e = n.e;
+  const Dim width = e.extent(x, 3);
+  if (by.extent < 2 || by.extent % 2 != 0 ||
+      (width.is_constant() && by.extent > width.constant())) {
+    n.fail(fmt::format("attribute \"rotary_embedding_dim\" is {}", by.extent));
+  }
+  const int64_t half = by.extent / 2;
+  const ValueId turned = e.slice_axis(x, 3, 0, by.extent);
+  const auto part = [&](int64_t begin) {
+    return by.interleaved ? e.slice_axis(turned, 3, begin, by.extent, 2)
+                          : e.slice_axis(turned, 3, begin * half, (begin + 1) * half);
+  };
+  const ValueId a = part(0), b = part(1);
+  const ValueId real = e.sub(e.mul(a, by.cosine), e.mul(b, by.sine));
+  const ValueId imaginary = e.add(e.mul(a, by.sine), e.mul(b, by.cosine));
+  ValueId y;
+  if (by.interleaved) {
+    y = e.concat({e.unsqueeze(real, 4), e.unsqueeze(imaginary, 4)}, 4);
+    y = e.reshape(y, e.shape(turned));
+  } else {
+    y = e.concat({real, imaginary}, 3);
+  }
+  return width == Dim(by.extent) ? y : e.concat({y, e.slice_axis(x, 3, by.extent, width)}, 3);
+}
 
 std::span<const OperatorRule> attention_rules() { return kRules; }
 

@@ -11,6 +11,20 @@ std::optional<Ints> ints_of(const NodeContext& n, std::string_view attribute, si
   return std::nullopt;
 }
 
+ValueId gemm(NodeContext& n) {
+  if (n.rank(0) != 2 || n.rank(1) != 2) n.fail("A and B have to be matrices");
+  const int64_t trans_a = n.attr_int("transA", 0), trans_b = n.attr_int("transB", 0);
+  const double alpha = n.attr_float("alpha", 1), beta = n.attr_float("beta", 1);
+  ValueId y = n.e.dot(n.input(0), n.input(1), {{}, {}, {trans_a ? 0 : 1}, {trans_b ? 1 : 0}});
+  if (alpha != 1) y = n.e.mul(y, alpha);
+  if (n.has(2)) {
+    ValueId c = n.input(2);
+    if (beta != 1) c = n.e.mul(c, beta);
+    y = n.e.add(y, n.e.broadcast_to(c, n.e.shape(y)));
+  }
+  return y;
+}
+
 ValueId matmul(NodeContext& n, ValueId a, ValueId b) {
   Emitter& e = n.e;
   if (e.rank(a) == 0 || e.rank(b) == 0) n.fail("the operands must not be scalars");
@@ -48,26 +62,12 @@ namespace {
 
 void matmul(NodeContext& n) { n.result(matmul(n, n.input(0), n.input(1))); }
 
-/// alpha * A' * B' + beta * C
-void gemm(NodeContext& n) {
-  if (n.rank(0) != 2 || n.rank(1) != 2) n.fail("A and B have to be matrices");
-  const int64_t trans_a = n.attr_int("transA", 0), trans_b = n.attr_int("transB", 0);
-  const double alpha = n.attr_float("alpha", 1), beta = n.attr_float("beta", 1);
-  ValueId y = n.e.dot(n.input(0), n.input(1), {{}, {}, {trans_a ? 0 : 1}, {trans_b ? 1 : 0}});
-  if (alpha != 1) y = n.e.mul(y, alpha);
-  if (n.has(2)) {
-    ValueId c = n.input(2);
-    if (beta != 1) c = n.e.mul(c, beta);
-    y = n.e.add(y, n.e.broadcast_to(c, n.e.shape(y)));
-  }
-  n.result(y);
-}
-
 constexpr int64_t kNew = kNewestOpset;
 
 const OperatorRule kRules[] = {
     {"MatMul", 7, kNew, 2, 2, matmul},
-    {"Gemm", 7, kNew, 2, 3, gemm, "alpha:f beta:f transA:i transB:i"},
+    {"Gemm", 7, kNew, 2, 3, [](NodeContext& n) { n.result(gemm(n)); },
+     "alpha:f beta:f transA:i transB:i"},
     {"Einsum", 12, kNew, 1, -1, import_einsum, "equation:s"},
 };
 

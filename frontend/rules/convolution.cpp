@@ -40,7 +40,7 @@ ValueId add_bias(NodeContext& n, ValueId y, size_t input) {
   return n.e.add(y, n.e.broadcast_in(n.input(input), n.e.shape(y), {1}));
 }
 
-void conv(NodeContext& n) { n.result(add_bias(n, convolve(n, n.input(0), n.input(1)), 2)); }
+void conv(NodeContext& n) { n.result(biased_convolution(n)); }
 
 /// Pads of the forward view, from output_shape, auto_pad or pads.
 void transposed_pads(const NodeContext& n, const Shape& x, const Ints& kernel, const Ints& strides,
@@ -169,6 +169,10 @@ ValueId convolve(NodeContext& n, ValueId x, ValueId w) {
   attrs.pad_high = window.pad_high;
   attrs.feature_groups = group;
   return n.e.emit(ops::conv, {x, w}, std::move(attrs));
+}
+
+ValueId biased_convolution(NodeContext& n) {
+  return add_bias(n, convolve(n, n.input(0), n.input(1)), 2);
 }
 
 std::span<const OperatorRule> convolution_rules() { return kRules; }

@@ -12,6 +12,23 @@ namespace backcast {
 ValueId softmax(NodeContext& n, ValueId x, int64_t axis);
 ValueId log_softmax(NodeContext& n, ValueId x, int64_t axis);
 
+/// x·Φ(x), by the error function or the approximation with tanh.
+ValueId gelu(Emitter& e, ValueId x, bool by_tanh);
+
+/// What f16 and bf16 are normalised in: f32; f64 stays.
+ElementType stash_of(ElementType element);
+
+struct Normalisation {
+  int64_t axis;  // the first of the axes, up to the last
+  double epsilon;
+  ElementType stash;  // in which mean and variance are computed
+  std::string text() const;
+};
+/// Composites. `scale` and `bias`, which may be absent, are broadcast to x.
+ValueId layer_normalised(NodeContext& n, ValueId x, ValueId scale, ValueId bias,
+                         const Normalisation& by);
+ValueId rms_normalised(NodeContext& n, ValueId x, ValueId scale, const Normalisation& by);
+
 /// The operand of a rule that ONNX moved from an attribute to an input at some opset: axes, split,
 /// k, … None when neither is there.
 std::optional<Ints> ints_of(const NodeContext& n, std::string_view attribute, size_t input);
@@ -25,10 +42,14 @@ ValueId take_known(NodeContext& n, ValueId x, ValueId indices, int64_t axis);
 
 /// Conv of the node's attributes on any x and w, without bias.
 ValueId convolve(NodeContext& n, ValueId x, ValueId w);
+/// Conv of the node, with the bias that is its input 2.
+ValueId biased_convolution(NodeContext& n);
 void import_einsum(NodeContext& n);
 
 /// numpy.matmul.
 ValueId matmul(NodeContext& n, ValueId a, ValueId b);
+/// Gemm of the node: alpha·A'·B' + beta·C.
+ValueId gemm(NodeContext& n);
 
 /// AveragePool of the node's attributes on any x.
 ValueId average_pool(NodeContext& n, ValueId x);

@@ -12,11 +12,6 @@ ValueId inverse_root(Emitter& e, ValueId variance, double epsilon) {
   return e.div(e.like(root, 1), root);
 }
 
-/// f16 and bf16 are normalised in f32.
-ElementType compute_type(ElementType element) {
-  return element == ElementType::f64 ? ElementType::f64 : ElementType::f32;
-}
-
 /// A vector along axis 1 of x.
 ValueId per_channel(Emitter& e, ValueId vector, ValueId x) {
   if (e.rank(vector) != 1) {
@@ -120,24 +115,13 @@ ElementType stash_type(const NodeContext& n) {
 }
 
 void layer_normalization(NodeContext& n) {
-  const ElementType element = n.element(0);
   const ElementType stash = stash_type(n);
   const int64_t axis = n.attr_axis("axis", -1, n.rank(0));
-  const Ints axes = counting(n.rank(0) - axis, axis);
   const double epsilon = n.attr_float("epsilon", 1e-5f);
-  const bool biased = n.has(2);
-  const auto normalise = [&](Emitter& e, const std::vector<ValueId>& p) {
-    const Standardised s = standardise(e, e.cast(p[0], stash), axes, epsilon);
-    ValueId y = e.mul(e.cast(s.value, element), e.broadcast_to(p[1], e.shape(p[0])));
-    if (biased) y = e.add(y, e.broadcast_to(p[2], e.shape(p[0])));
-    return y;
-  };
-  std::vector<ValueId> operands = {n.input(0), n.input(1)};
-  if (biased) operands.push_back(n.input(2));
-  const std::string variant =
-      fmt::format("axis={} epsilon={} stash={}", axis, epsilon, name_of(stash));
-  n.result(n.composite("layer_normalization", variant, operands, normalise));
+  const ValueId bias = n.has(2) ? n.input(2) : ValueId();
+  n.result(layer_normalised(n, n.input(0), n.input(1), bias, {axis, epsilon, stash}));
   if (n.wants(1) || n.wants(2)) {
+    const Ints axes = counting(n.rank(0) - axis, axis);
     const Standardised s = standardise(n.e, n.e.cast(n.input(0), stash), axes, epsilon);
     n.set(1, s.mean);
     n.set(2, s.inverse_deviation);
@@ -145,26 +129,14 @@ void layer_normalization(NodeContext& n) {
 }
 
 void rms_normalization(NodeContext& n) {
-  const ElementType element = n.element(0);
-  const ElementType stash = stash_type(n);
   const int64_t axis = n.attr_axis("axis", -1, n.rank(0));
-  const Ints axes = counting(n.rank(0) - axis, axis);
-  const double epsilon = n.attr_float("epsilon", 1e-5f);
-  const std::string variant =
-      fmt::format("axis={} epsilon={} stash={}", axis, epsilon, name_of(stash));
-  n.result(n.composite("rms_normalization", variant, {n.input(0), n.input(1)},
-                       [&](Emitter& e, const std::vector<ValueId>& p) {
-                         const ValueId x = e.cast(p[0], stash);
-                         const ValueId square = e.mean(e.mul(x, x), axes, true);
-                         const ValueId y =
-                             e.cast(e.mul(x, inverse_root(e, square, epsilon)), element);
-                         return e.mul(y, e.broadcast_to(p[1], e.shape(p[0])));
-                       }));
+  n.result(rms_normalised(n, n.input(0), n.input(1),
+                          {axis, n.attr_float("epsilon", 1e-5f), stash_type(n)}));
 }
 
 void instance_normalization(NodeContext& n) {
   if (n.rank(0) < 3) n.fail("needs an input of rank 3 or more");
-  const ElementType compute = compute_type(n.element(0));
+  const ElementType compute = stash_of(n.element(0));
   const ValueId x = n.e.cast(n.input(0), compute);
   const Standardised s =
       standardise(n.e, x, counting(n.rank(0) - 2, 2), n.attr_float("epsilon", 1e-5f));
@@ -182,7 +154,7 @@ void group_normalization(NodeContext& n) {
     n.fail(fmt::format("attribute \"num_groups\" ({}) has to divide the {} channels", groups,
                        shape[1].to_string()));
   }
-  const ElementType compute = n.opset() < 21 ? compute_type(n.element(0)) : stash_type(n);
+  const ElementType compute = n.opset() < 21 ? stash_of(n.element(0)) : stash_type(n);
   const ValueId x = n.e.cast(n.input(0), compute);
   const Dim inner = Dim::floor_div(shape[1], groups) * product(shape, 2, n.rank(0));
   const ValueId grouped = n.e.reshape(x, {shape[0], Dim(groups), inner});
@@ -249,8 +221,12 @@ const OperatorRule kRules[] = {
     {"BatchNormalization", 9, 13, 5, 5, batch_normalization, "epsilon:f momentum:f"},
     {"BatchNormalization", 14, kNew, 5, 5, batch_normalization,
      "epsilon:f momentum:f training_mode:i"},
-    {"LayerNormalization", 17, kNew, 2, 3, layer_normalization, "axis:i epsilon:f stash_type:i"},
+    // ONNX Runtime's optimiser writes it before opset 17 as well.
+    {"LayerNormalization", 7, kNew, 2, 3, layer_normalization, "axis:i epsilon:f stash_type:i"},
     {"RMSNormalization", 23, kNew, 2, 2, rms_normalization, "axis:i epsilon:f stash_type:i"},
+    // What ONNX Runtime's optimiser called it before ONNX had it.
+    {"SimplifiedLayerNormalization", 7, kNew, 2, 2, rms_normalization,
+     "axis:i epsilon:f stash_type:i"},
     {"InstanceNormalization", 7, kNew, 3, 3, instance_normalization, "epsilon:f"},
     {"GroupNormalization", 18, 20, 3, 3, group_normalization, "epsilon:f num_groups:i"},
     {"GroupNormalization", 21, kNew, 3, 3, group_normalization,
@@ -261,6 +237,44 @@ const OperatorRule kRules[] = {
 };
 
 }  // namespace
+
+ElementType stash_of(ElementType element) {
+  return element == ElementType::f64 ? ElementType::f64 : ElementType::f32;
+}
+
+ValueId layer_normalised(NodeContext& n, ValueId x, ValueId scale, ValueId bias,
+                         const Normalisation& by) {
+  const ElementType element = n.e.element(x);
+  const Ints axes = counting(n.e.rank(x) - by.axis, by.axis);
+  std::vector<ValueId> operands = {x, scale};
+  if (bias.valid()) operands.push_back(bias);
+  return n.composite("layer_normalization", by.text(), operands,
+                     [&](Emitter& e, const std::vector<ValueId>& p) {
+                       const ValueId wide = e.cast(p[0], by.stash);
+                       const Standardised s = standardise(e, wide, axes, by.epsilon);
+                       const Shape& shape = e.shape(p[0]);
+                       ValueId y = e.mul(e.cast(s.value, element), e.broadcast_to(p[1], shape));
+                       if (p.size() > 2) y = e.add(y, e.broadcast_to(p[2], shape));
+                       return y;
+                     });
+}
+
+ValueId rms_normalised(NodeContext& n, ValueId x, ValueId scale, const Normalisation& by) {
+  const ElementType element = n.e.element(x);
+  const Ints axes = counting(n.e.rank(x) - by.axis, by.axis);
+  return n.composite("rms_normalization", by.text(), {x, scale},
+                     [&](Emitter& e, const std::vector<ValueId>& p) {
+                       const ValueId wide = e.cast(p[0], by.stash);
+                       const ValueId square = e.mean(e.mul(wide, wide), axes, true);
+                       const ValueId root = inverse_root(e, square, by.epsilon);
+                       const ValueId y = e.cast(e.mul(wide, root), element);
+                       return e.mul(y, e.broadcast_to(p[1], e.shape(p[0])));
+                     });
+}
+
+std::string Normalisation::text() const {
+  return fmt::format("axis={} epsilon={} stash={}", axis, epsilon, name_of(stash));
+}
 
 std::span<const OperatorRule> normalization_rules() { return kRules; }
 

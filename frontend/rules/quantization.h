@@ -5,9 +5,6 @@
 
 namespace backcast {
 
-inline constexpr std::string_view kMicrosoftDomain = "com.microsoft";
-inline constexpr int64_t kMicrosoftOpset = 1;
-
 /// Input i, which may scale quantised numbers: an initializer there is not trained, and noted
 /// where it is no positive number.
 ValueId scale_input(NodeContext& n, size_t i);

@@ -3,8 +3,8 @@
 // the state.
 #include "frontend/operators.h"
 #include "frontend/rules/families.h"
+#include "frontend/rules/named_activation.h"
 #include "frontend/rules/quantization.h"
-#include "frontend/rules/recurrent_activation.h"
 #include "ir/graph/error.h"
 
 namespace backcast {
@@ -32,7 +32,7 @@ CellTraits traits_of(Cell cell) {
 struct Setting {
   Cell cell;
   CellTraits traits;
-  std::vector<RecurrentActivation> activations;  // per direction
+  std::vector<NamedActivation> activations;  // per direction
   Dim steps, batch, hidden;
   int64_t directions = 1;
   bool reversed = false;  // the only direction

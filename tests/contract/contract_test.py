@@ -103,22 +103,25 @@ class Contract:
              *map(str, sources), *archives, "-o", output, *target["link"], *link],
             cwd=self.folder, check=True, timeout=600)
 
-    def random_floats(self, count, seed):
+    def random_bytes(self, element, count, seed):
+        """Of floats, or of integers that are zeros and ones."""
         generator = random.Random(seed)
-        return [generator.uniform(-1, 1) for _ in range(count)]
+        if element == "f32":
+            return struct.pack(f"<{count}f", *(generator.uniform(-1, 1) for _ in range(count)))
+        return struct.pack(f"<{count}i", *(generator.randint(0, 1) for _ in range(count)))
 
     def order(self, case, library, sizes, inputs, **keywords):
-        """harness_test.order for any number of inputs, each a list of floats."""
+        """harness_test.order for any number of inputs, each as bytes."""
         head = harness_test.order(case, [], list(sizes.values()), **keywords)[:-8]
         head = head[:8] + struct.pack("<I", len(inputs)) + head[12:]
-        return head + b"".join(struct.pack(f"<Q{len(values)}f", 4 * len(values), *values)
-                               for values in inputs)
+        return head + b"".join(struct.pack("<Q", len(values)) + values for values in inputs)
 
     def inputs_for(self, library, sizes, seed):
         for tensor in library.inputs:
-            if tensor.element != "f32":
+            if tensor.element not in ("f32", "i32"):
                 raise SystemExit(f"{library.prefix}: inputs of type {tensor.element} are not known")
-        return [self.random_floats(tensor.count(sizes), f"{library.prefix} {seed} {k}")
+        return [self.random_bytes(tensor.element, tensor.count(sizes),
+                                  f"{library.prefix} {seed} {k}")
                 for k, tensor in enumerate(library.inputs)]
 
     def judge_runs(self, libraries):
@@ -167,9 +170,11 @@ class Contract:
                 continue
             low, high = library.sizes["N"]
             tensor, result = library.inputs[0], library.outputs[0]
-            rows = [self.random_floats(tensor.count({"N": 1}), f"row {n}") for n in range(high)]
+            rows = [self.random_bytes("f32", tensor.count({"N": 1}), f"row {n}")
+                    for n in range(high)]
             counts = [*range(low, high + 1), high + 1, low - 1]
-            orders = [self.order(2 * index, library, {"N": n}, [sum(rows[:n], [])]) for n in counts]
+            orders = [self.order(2 * index, library, {"N": n}, [b"".join(rows[:n])])
+                      for n in counts]
             orders += [self.order(2 * index, library, {"N": 1}, [row]) for row in rows]
             code, replies, printed = harness.send(*orders)
             self.expect(library.prefix, f"exit {code}: {printed}",

@@ -1,4 +1,4 @@
-// Runs one node of com.microsoft on given operands.
+// Runs one node on given operands: of com.microsoft, unless said otherwise.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -51,7 +51,8 @@ inline OnnxAttribute ints(const std::string& name, const std::vector<int64_t>& v
 
 /// The result of one node on the operands.
 inline std::vector<double> run(const std::string& op, const std::vector<Operand>& operands,
-                               const std::vector<OnnxAttribute>& attributes = {}) {
+                               const std::vector<OnnxAttribute>& attributes = {},
+                               const std::string& domain = "com.microsoft") {
   ModelBuilder m(17);
   m.model().opsets["com.microsoft"] = 1;
   std::vector<std::string> names;
@@ -65,7 +66,7 @@ inline std::vector<double> run(const std::string& op, const std::vector<Operand>
     values.push_back(*o.value);
   }
   m.node("n", op, names, {"y"}, attributes).output("y", {"?"}, 0);
-  m.model().graph.nodes[0].domain = "com.microsoft";
+  m.model().graph.nodes[0].domain = domain;
   const ImportedModel model = m.import();
   for (const std::string& note : model.notes) ADD_FAILURE() << note;
   const Value result = evaluate(model.module, model.module.function("main"), values);

@@ -5,6 +5,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 17
+MICROSOFT = "com.microsoft"
 IR_VERSION = 8
 
 
@@ -45,6 +46,10 @@ class GraphBuilder:
         self.nodes.append(helper.make_node(op, inputs, outputs, name=name, **attributes))
         return outputs if isinstance(results, list) else outputs[0]
 
+    def fused(self, op, name, inputs, results=None, **attributes):
+        """A node of ONNX Runtime's own operators."""
+        return self.node(op, name, inputs, results, domain=MICROSOFT, **attributes)
+
     def conv(self, name, x, inputs, outputs, kernel, group=1, bias=True, **attributes):
         """Conv with weight [outputs, inputs/group, *kernel]."""
         fan_in = inputs // group * kernel[0] * kernel[1]
@@ -81,8 +86,11 @@ class GraphBuilder:
     def model(self):
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs,
                                   self.initializers)
+        opsets = [helper.make_opsetid("", OPSET)]
+        if any(node.domain == MICROSOFT for node in self.nodes):
+            opsets.append(helper.make_opsetid(MICROSOFT, 1))
         model = helper.make_model(graph, producer_name="tests/models/make_models.py",
-                                  opset_imports=[helper.make_opsetid("", OPSET)])
+                                  opset_imports=opsets)
         model.ir_version = IR_VERSION
         onnx.checker.check_model(model, full_check=True)
         return model

@@ -3,6 +3,7 @@
 import numpy as np
 from onnx import TensorProto, helper
 
+import fused
 from graph_builder import GraphBuilder
 
 
@@ -262,4 +263,6 @@ ALL = {
     "keras_style": keras_style,
     "transformer_small": transformer_small,
     "quirks": quirks,
+    "fused_cnn": fused.cnn,
+    "fused_transformer": fused.transformer,
 }

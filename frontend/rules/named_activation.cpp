@@ -1,5 +1,5 @@
-// See recurrent_activation.h.
-#include "frontend/rules/recurrent_activation.h"
+// See named_activation.h.
+#include "frontend/rules/named_activation.h"
 
 #include <algorithm>
 #include <optional>
@@ -47,7 +47,7 @@ ValueId softplus(Emitter& e, ValueId x) {
 
 }  // namespace
 
-ValueId RecurrentActivation::apply(Emitter& e, ValueId x) const {
+ValueId NamedActivation::apply(Emitter& e, ValueId x) const {
   if (name == "Relu") return e.unary(ops::relu, x);
   if (name == "Tanh") return e.unary(ops::tanh, x);
   if (name == "Sigmoid") return e.unary(ops::sigmoid, x);
@@ -68,9 +68,15 @@ ValueId RecurrentActivation::apply(Emitter& e, ValueId x) const {
   return e.select(e.compare(Comparison::lt, x, 0), below, x);
 }
 
-std::vector<RecurrentActivation> recurrent_activations(const NodeContext& n,
-                                                       const std::vector<std::string>& defaults,
-                                                       int64_t directions) {
+NamedActivation named_activation(const NodeContext& n, const std::string& name,
+                                 std::optional<double> alpha, std::optional<double> beta) {
+  const Row& row = find_row(n, name);
+  return {row.name, alpha.value_or(row.alpha.value_or(0)), beta.value_or(row.beta.value_or(0))};
+}
+
+std::vector<NamedActivation> recurrent_activations(const NodeContext& n,
+                                                   const std::vector<std::string>& defaults,
+                                                   int64_t directions) {
   std::vector<std::string> names;
   const OnnxAttribute* given = n.find("activations");
   if (given && !given->strings.empty()) names = given->strings;
@@ -86,10 +92,10 @@ std::vector<RecurrentActivation> recurrent_activations(const NodeContext& n,
   const std::vector<float> alphas = n.attr_floats("activation_alpha");
   const std::vector<float> betas = n.attr_floats("activation_beta");
   size_t alpha = 0, beta = 0;
-  std::vector<RecurrentActivation> result;
+  std::vector<NamedActivation> result;
   for (const std::string& name : names) {
     const Row& row = find_row(n, name);
-    RecurrentActivation activation{row.name};
+    NamedActivation activation{row.name};
     if (row.alpha) activation.alpha = alpha < alphas.size() ? alphas[alpha++] : *row.alpha;
     if (row.beta) activation.beta = beta < betas.size() ? betas[beta++] : *row.beta;
     result.push_back(std::move(activation));

@@ -1,0 +1,31 @@
+// What the rules of attention share. Heads are [B, H, S, D].
+#pragma once
+
+#include <limits>
+
+#include "frontend/node_context.h"
+
+namespace backcast {
+
+inline constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+
+/// An attribute that counts heads.
+int64_t heads_attribute(const NodeContext& n, const char* name);
+/// [B, S, H·D] becomes [B, H, S, D].
+ValueId split_heads(NodeContext& n, ValueId x, int64_t heads);
+/// [B, H, S, D] becomes [B, S, H·D].
+ValueId merge_heads(NodeContext& n, ValueId x);
+
+/// Scores [B, H, S, T] without those of keys behind the query's position, of which `past` come
+/// before the first.
+ValueId causal(Emitter& e, ValueId scores, const Dim& past);
+
+struct Rotation {
+  ValueId cosine, sine;  // broadcast to [B, H, S, extent / 2]
+  int64_t extent;        // leading elements of every head that turn
+  bool interleaved;      // whether pairs are neighbours, not halves
+};
+/// Rotary positions of x[B, H, S, D].
+ValueId rotated(NodeContext& n, ValueId x, const Rotation& by);
+
+}  // namespace backcast
