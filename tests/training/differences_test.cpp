@@ -44,7 +44,7 @@ bool agree(const LossFunctionUnderTest& function, double p) {
 }
 
 TEST(Differences, AgreeWhereTheFunctionBendsWithinAStep) {
-  for (const double p : {1.0, kStep / 2, kStep / 8, -kStep / 8, -kStep / 2, -1.0}) {
+  for (const double p : {1.0, kStep / 2, kStep / 8, kStep / 100, -kStep / 8, -kStep / 2, -1.0}) {
     EXPECT_TRUE(agree(Bend(1), p)) << p;
     EXPECT_FALSE(agree(Bend(1.001), p)) << p;
   }
