@@ -121,7 +121,7 @@ Tape::Tape(const Program& program, size_t entry, const TargetInfo& target) {
     }
     op.work = work_of(program, steps[s], target);
     op.repeatable = repeatable(program, steps[s]);
-    ops_.push_back(std::move(op));
+    ops_.push_back(std::make_shared<const TapeOp>(std::move(op)));
   }
   tell_parts_apart(program, entry);
 }
@@ -154,12 +154,12 @@ void Tape::tell_parts_apart(const Program& program, size_t entry) {
 
 bool Tape::meet(size_t writer, size_t reader, int value) const {
   const BufferId storage = values_[static_cast<size_t>(value)].storage;
-  return !apart_->contains({storage, ops_[writer].step, ops_[reader].step});
+  return !apart_->contains({storage, op(writer).step, op(reader).step});
 }
 
 int64_t Tape::work() const {
   int64_t total = 0;
-  for (const TapeOp& op : ops_) total += op.work;
+  for (const auto& op : ops_) total += op->work;
   return total;
 }
 
@@ -167,7 +167,7 @@ std::vector<int64_t> Tape::live_bytes() const {
   const size_t none = ops_.size();
   std::vector<size_t> first(values_.size(), none), last(values_.size(), none);
   for (size_t i = 0; i < ops_.size(); ++i) {
-    for (const std::vector<int>* touched : {&ops_[i].reads, &ops_[i].writes}) {
+    for (const std::vector<int>* touched : {&op(i).reads, &op(i).writes}) {
       for (int v : *touched) {
         size_t& begin = first[static_cast<size_t>(v)];
         if (begin == none) begin = i;
@@ -178,7 +178,7 @@ std::vector<int64_t> Tape::live_bytes() const {
   std::vector<char> taken(values_.size(), 0);
   std::vector<size_t> begin = first;
   for (size_t i = 0; i < ops_.size(); ++i) {
-    for (const auto& [to, from] : ops_[i].over) {
+    for (const auto& [to, from] : op(i).over) {
       const size_t w = static_cast<size_t>(to), r = static_cast<size_t>(from);
       if (first[w] != i || begin[w] != i || last[r] != i || taken[r]) continue;
       if (values_[r].bytes < values_[w].bytes || values_[w].bytes == 0) continue;
@@ -201,7 +201,7 @@ std::vector<int64_t> Tape::live_bytes() const {
 std::vector<std::vector<size_t>> Tape::uses() const {
   std::vector<std::vector<size_t>> result(values_.size());
   for (size_t i = 0; i < ops_.size(); ++i) {
-    for (const std::vector<int>* touched : {&ops_[i].reads, &ops_[i].writes}) {
+    for (const std::vector<int>* touched : {&op(i).reads, &op(i).writes}) {
       for (int v : *touched) {
         std::vector<size_t>& uses = result[static_cast<size_t>(v)];
         if (uses.empty() || uses.back() != i) uses.push_back(i);
@@ -214,7 +214,7 @@ std::vector<std::vector<size_t>> Tape::uses() const {
 std::vector<std::vector<size_t>> Tape::writers() const {
   std::vector<std::vector<size_t>> result(values_.size());
   for (size_t i = 0; i < ops_.size(); ++i) {
-    for (int v : ops_[i].writes) result[static_cast<size_t>(v)].push_back(i);
+    for (int v : op(i).writes) result[static_cast<size_t>(v)].push_back(i);
   }
   return result;
 }
@@ -225,17 +225,15 @@ Tape Tape::with(const Recompute& recompute) const {
   result.apart_ = apart_;
   std::vector<int> renamed(values_.size());
   for (size_t v = 0; v < values_.size(); ++v) renamed[v] = static_cast<int>(v);
-  const auto rename = [&](std::vector<int>& ids) {
-    for (int& id : ids) id = renamed[static_cast<size_t>(id)];
-  };
+  const auto changes = [&](int id) { return renamed[static_cast<size_t>(id)] != id; };
   const auto rename_reads = [&](TapeOp& op) {
-    rename(op.reads);
+    for (int& id : op.reads) id = renamed[static_cast<size_t>(id)];
     for (auto& [to, from] : op.over) from = renamed[static_cast<size_t>(from)];
   };
-  const auto begin = ops_.begin(), middle = begin + static_cast<int64_t>(recompute.before);
-  result.ops_.assign(begin, middle);
+  result.ops_.reserve(ops_.size() + recompute.chain.size());
+  result.ops_.assign(ops_.begin(), ops_.begin() + static_cast<int64_t>(recompute.before));
   for (size_t index : recompute.chain) {
-    TapeOp op = ops_[index];
+    TapeOp op = *ops_[index];
     op.again = true;
     rename_reads(op);
     for (int& id : op.writes) {
@@ -248,25 +246,35 @@ Tape Tape::with(const Recompute& recompute) const {
       id = again;
     }
     for (auto& [to, from] : op.over) to = renamed[static_cast<size_t>(to)];
-    result.ops_.push_back(std::move(op));
+    result.ops_.push_back(std::make_shared<const TapeOp>(std::move(op)));
   }
-  for (auto op = middle; op != ops_.end(); ++op) {
-    result.ops_.push_back(*op);
-    rename_reads(result.ops_.back());
+  for (size_t i = recompute.before; i < ops_.size(); ++i) {
+    result.ops_.push_back(ops_[i]);
+    if (std::none_of(ops_[i]->reads.begin(), ops_[i]->reads.end(), changes)) continue;
+    TapeOp op = *ops_[i];
+    rename_reads(op);
+    result.ops_.back() = std::make_shared<const TapeOp>(std::move(op));
   }
   result.drop_unread(recompute.chain);
   return result;
 }
 
 void Tape::drop_unread(const std::vector<size_t>& candidates) {
-  std::vector<std::vector<size_t>> readers(values_.size());
-  for (size_t i = 0; i < ops_.size(); ++i) {
-    for (int v : ops_[i].reads) readers[static_cast<size_t>(v)].push_back(i);
+  std::vector<char> asked(values_.size(), 0);
+  for (size_t i : candidates) {
+    for (int v : op(i).writes) asked[static_cast<size_t>(v)] = 1;
   }
-  const auto is_read = [&](size_t op) {
-    return std::any_of(ops_[op].writes.begin(), ops_[op].writes.end(), [&](int v) {
-      const std::vector<size_t>& by = readers[static_cast<size_t>(v)];
-      return std::any_of(by.begin(), by.end(), [&](size_t r) { return meet(op, r, v); });
+  std::vector<std::pair<int, size_t>> readers;  // of values that are asked for
+  for (size_t i = 0; i < ops_.size(); ++i) {
+    for (int v : op(i).reads) {
+      if (asked[static_cast<size_t>(v)]) readers.emplace_back(v, i);
+    }
+  }
+  const auto is_read = [&](size_t writer) {
+    const std::vector<int>& writes = op(writer).writes;
+    return std::any_of(readers.begin(), readers.end(), [&](const auto& reader) {
+      const auto& [v, by] = reader;
+      return std::find(writes.begin(), writes.end(), v) != writes.end() && meet(writer, by, v);
     });
   };
   std::vector<size_t> unread;
@@ -315,15 +323,15 @@ void Tape::write_to(Program& program, size_t entry) const {
   const std::vector<Step> old = program.entries[entry].steps;
   Renaming renaming(program);
   std::vector<Step> steps;
-  for (const TapeOp& op : ops_) {
+  for (const auto& op : ops_) {
     std::map<BufferId, int> again;
-    for (const std::vector<int>* touched : {&op.reads, &op.writes}) {
+    for (const std::vector<int>* touched : {&op->reads, &op->writes}) {
       for (int v : *touched) {
         const TapeValue& value = values_[static_cast<size_t>(v)];
         if (value.again) again[value.storage] = v;
       }
     }
-    Step step = old[op.step];
+    Step step = old[op->step];
     if (!again.empty()) {
       loop::for_each_buffer(step, [&](BufferId& id) {
         const auto found = again.find(program.owner(id));

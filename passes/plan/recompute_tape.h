@@ -42,7 +42,8 @@ class Tape {
  public:
   Tape(const loop::Program& program, size_t entry, const TargetInfo& target);
 
-  const std::vector<TapeOp>& ops() const { return ops_; }
+  size_t size() const { return ops_.size(); }
+  const TapeOp& op(size_t i) const { return *ops_[i]; }
   const std::vector<TapeValue>& values() const { return values_; }
   int64_t work() const;
 
@@ -72,7 +73,8 @@ class Tape {
   void tell_parts_apart(const loop::Program& program, size_t entry);
   void drop_unread(const std::vector<size_t>& candidates);
 
-  std::vector<TapeOp> ops_;
+  // Shared among tapes: those that are tried differ in a few operations from what they come from.
+  std::vector<std::shared_ptr<const TapeOp>> ops_;
   std::vector<TapeValue> values_;
   std::shared_ptr<const Apart> apart_;
 };

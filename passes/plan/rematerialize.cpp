@@ -114,7 +114,7 @@ class Lowering {
         std::optional<std::vector<size_t>> chain = chain_for(value, before, small, contractions);
         if (!chain || !seen.insert(*chain).second) continue;
         Candidate candidate{{before, std::move(*chain)}, 0, 0};
-        for (size_t op : candidate.recompute.chain) candidate.work += tape_.ops()[op].work;
+        for (size_t op : candidate.recompute.chain) candidate.work += tape_.op(op).work;
         if (candidate.work > work_left_) continue;
         candidate.estimate =
             static_cast<double>(gain) / static_cast<double>(std::max<int64_t>(candidate.work, 1));
@@ -137,7 +137,7 @@ class Lowering {
     while (!open.empty()) {
       const size_t at = *open.begin();
       open.erase(open.begin());
-      const TapeOp& op = tape_.ops()[at];
+      const TapeOp& op = tape_.op(at);
       if (!op.repeatable || at >= before || chain.size() == kLongestChain) return std::nullopt;
       chain.insert(at);
       for (int id : op.reads) {
@@ -161,7 +161,7 @@ class Lowering {
 
   /// The operations whose results another one may read in a value.
   std::vector<size_t> writers_met(size_t value, size_t reader) const {
-    const std::vector<int>& reads = tape_.ops()[reader].reads;
+    const std::vector<int>& reads = tape_.op(reader).reads;
     std::vector<size_t> result;
     if (std::find(reads.begin(), reads.end(), static_cast<int>(value)) == reads.end()) return {};
     std::copy_if(writers_[value].begin(), writers_[value].end(), std::back_inserter(result),
@@ -181,7 +181,7 @@ class Lowering {
     };
     for (const size_t op : chain) {
       if (!has_parts_for(op)) return false;
-      for (int id : tape_.ops()[op].writes) written.insert(static_cast<size_t>(id));
+      for (int id : tape_.op(op).writes) written.insert(static_cast<size_t>(id));
     }
     for (const size_t value : written) {
       if (writers_[value].back() >= before) return false;
@@ -195,8 +195,8 @@ class Lowering {
   bool may_repeat(size_t op, bool contractions) const {
     constexpr int64_t kFew = 4;
     int64_t bytes = 0;
-    for (int v : tape_.ops()[op].writes) bytes += tape_.values()[static_cast<size_t>(v)].bytes;
-    return tape_.ops()[op].repeatable && (contractions || tape_.ops()[op].work <= kFew * bytes);
+    for (int v : tape_.op(op).writes) bytes += tape_.values()[static_cast<size_t>(v)].bytes;
+    return tape_.op(op).repeatable && (contractions || tape_.op(op).work <= kFew * bytes);
   }
 
   /// Whether an operation after `first` and before `last` writes what `first` reads of the value.
@@ -252,8 +252,9 @@ void lower_cheaply(Tape& tape, int64_t kept) {
 }
 
 int64_t values_again(const Tape& tape) {
-  return std::count_if(tape.ops().begin(), tape.ops().end(),
-                       [](const TapeOp& op) { return op.again; });
+  int64_t count = 0;
+  for (size_t i = 0; i < tape.size(); ++i) count += tape.op(i).again;
+  return count;
 }
 
 }  // namespace
