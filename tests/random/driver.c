@@ -1,7 +1,9 @@
 /* Calls one compiled network. `driver OUTPUT X TARGET [Z]`: files of X_ELEMENT and so on; results
- * are ELEMENT, as the library computes. Writes what `run` gives (twice: from an arena of NaN and of zeros) and, of a training library, the
- * losses of some steps, the parameters behind them and what `run` gives then. Buffers are as large
- * as the header says and no larger, for the address sanitizer. */
+ * are ELEMENT, as the library computes. Writes what `run` gives (twice: from an arena of NaN, and
+ * of zeros with loops cut in pieces that are done in another order) and, of a training library,
+ * the losses of some steps, the parameters behind them and what `run` gives then. Buffers are as
+ * large as the header says and no larger, for the address sanitizer. With PIECES defined, steps
+ * are cut in pieces as well. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,23 @@ static void *read_file(const char *path, size_t bytes) {
   fclose(file);
   return memory;
 }
+
+/* The last piece first, the first last: what no two threads may depend on. */
+static void in_pieces(void *user, int64_t count, int64_t grain, bc_loop_body body, void *closure) {
+  (void)user;
+  int64_t end = count;
+  for (int64_t begin = (count - 1) / grain * grain; begin > 0; begin -= grain) {
+    body(closure, begin, end);
+    end = begin;
+  }
+  body(closure, 0, end);
+}
+static const bc_context pieces = {.struct_bytes = sizeof(bc_context), .parallel_for = in_pieces};
+#ifdef PIECES
+#define STEP_CONTEXT &pieces
+#else
+#define STEP_CONTEXT NULL
+#endif
 
 static void expect(bc_status status, const char *what) {
   if (status == BC_OK) return;
@@ -50,14 +69,14 @@ int main(int count, char **words) {
 #ifdef TRAINS
   void *state = buffer(NET_STATE_ALIGN, NET_STATE_BYTES, 0xFF);
   expect(net_init(state, NET_STATE_BYTES, 1), "init");
-#define RUN(arena) net_run(state, &in, &out, arena, NET_ARENA_BYTES, NULL)
+#define RUN(arena, context) net_run(state, &in, &out, arena, NET_ARENA_BYTES, context)
 #else
-#define RUN(arena) net_run(&in, &out, arena, NET_ARENA_BYTES, NULL)
+#define RUN(arena, context) net_run(&in, &out, arena, NET_ARENA_BYTES, context)
 #endif
   for (int fill = 0; fill < 2; fill++) {
     void *arena = buffer(NET_ARENA_ALIGN, NET_ARENA_BYTES, fill == 0 ? 0xFF : 0);
     memset(y, 0xFF, y_bytes);
-    expect(RUN(arena), "run");
+    expect(RUN(arena, fill == 0 ? NULL : &pieces), "run");
     fwrite(y, 1, y_bytes, file);
     free(arena);
   }
@@ -69,7 +88,8 @@ int main(int count, char **words) {
   for (int step = 0; step < STEPS; step++) {
     ELEMENT loss;
     const net_train_step_outputs results = {.loss = &loss, .y = step == 0 ? y : NULL};
-    expect(net_train_step(state, &batch, &results, arena, NET_ARENA_BYTES, NULL), "train_step");
+    expect(net_train_step(state, &batch, &results, arena, NET_ARENA_BYTES, STEP_CONTEXT),
+           "train_step");
     fwrite(&loss, sizeof loss, 1, file);
   }
 #ifdef NET_PARAMETER_COUNT
@@ -78,7 +98,7 @@ int main(int count, char **words) {
   fwrite(parameters, sizeof(ELEMENT), NET_PARAMETER_COUNT, file);
   free(parameters);
 #endif
-  expect(RUN(arena), "run");
+  expect(RUN(arena, NULL), "run");
   fwrite(y, 1, y_bytes, file);
   free(arena);
   free(state);

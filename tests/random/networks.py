@@ -17,12 +17,17 @@ POINTWISE = ["Relu", "Sigmoid", "Tanh", "HardSwish", "Elu", "Softplus", "Mish", 
 class Network(Model):
     """`earlier` is what residuals, concatenations and products join the map of features with."""
 
+    sides = {1: (8, 60), 2: (4, 20), 3: (3, 8)}  # extents by the number of spatial axes
+    channels = (1, 8)     # of the input
+    most_results = 12     # of a convolution, at most
+    most_channels = 32    # of any tensor
+
     def __init__(self, seed):
         super().__init__(seed)
         self.dims = self.rng.choice([1, 2, 2, 2, 2, 2, 3])
-        side = {1: (8, 60), 2: (4, 20), 3: (3, 8)}[self.dims]
-        spatial = [self.rng.randint(*side) for _ in range(self.dims)]
-        self.starts_from("x", [self.rng.choice([1, 1, 1, 2, 3]), self.rng.randint(1, 8), *spatial])
+        spatial = [self.rng.randint(*self.sides[self.dims]) for _ in range(self.dims)]
+        examples = self.rng.choice([1, 1, 1, 2, 3])
+        self.starts_from("x", [examples, self.rng.randint(*self.channels), *spatial])
 
     # --- parts ------------------------------------------------------------------------------------
 
@@ -55,7 +60,7 @@ class Network(Model):
     def convolution(self):
         channels = self.shape[1]
         groups = self.rng.choice([1, 1, 1, channels, self.rng.choice(divisors(channels))])
-        results = groups * self.rng.randint(1, max(1, 12 // groups))
+        results = groups * self.rng.randint(1, max(1, self.most_results // groups))
         kernel, strides, dilations, pads, output = self.window()
         if self.rng.random() < 0.3:
             kernel, dilations, pads = [1] * self.dims, [1] * self.dims, [0] * 2 * self.dims
@@ -69,7 +74,7 @@ class Network(Model):
     def transposed_convolution(self):
         channels = self.shape[1]
         groups = self.rng.choice([1, 1, channels])
-        results = groups * self.rng.randint(1, max(1, 8 // groups))
+        results = groups * self.rng.randint(1, max(1, self.most_results * 2 // 3 // groups))
         kernel = [self.rng.choice([1, 2, 3, 4]) for _ in range(self.dims)]
         strides = [self.rng.choice([1, 2, 2, 3]) for _ in range(self.dims)]
         pads = [self.rng.randint(0, k // 2) for k in kernel] * 2
@@ -198,7 +203,7 @@ class Network(Model):
     def residual(self):
         """A block of two layers whose sum with its operand may be rectified."""
         start, shape = self.value, self.shape
-        hidden = self.rng.randint(1, 12)
+        hidden = self.rng.randint(1, self.most_results)
         middle = self.same_convolution(start, shape[1], hidden)
         active = self.node(self.rng.choice(["Relu", "HardSwish"]), [middle])
         last = self.same_convolution(active, hidden, shape[1])
@@ -374,7 +379,7 @@ class Network(Model):
                 self.reduce: 1, self.sequence: 2}
 
     def fits(self):
-        return super().fits() and self.shape[1] <= 32
+        return super().fits() and self.shape[1] <= self.most_channels
 
     def head(self):
         has_weights = any(node.op_type in ("Conv", "MatMul") for node in self.nodes)
@@ -387,6 +392,19 @@ class Network(Model):
             results = self.rng.randint(1, 10)
             self.node("Gemm", [self.value, self.weights(results, features),
                                self.around(0, results)], [self.shape[0], results], transB=1)
+
+
+class Wide(Network):
+    """Of so many features that products are cut into blocks and panels."""
+
+    sides = {1: (1, 24), 2: (1, 9), 3: (1, 4)}
+    channels = (8, 160)
+    most_results = 160
+    most_channels = 256
+
+    def grow(self):
+        if len(self.nodes) < 12:  # a few are enough to wait for
+            super().grow()
 
 
 class Symbolic(Network):

@@ -4,14 +4,15 @@ keeps its model; exit status 1 when one does.
 
     sweep.py BACKCAST FOLDER [--seconds S | --count N] [--first SEED] [--alone]
 
-Of five networks one is quantised, whose results are the same bits in every way, one takes any number
-of examples and one is of sequences. Generated C runs under the address and undefined-behaviour sanitizers, a
+Of six networks one is quantised, whose results are the same bits in every way, one takes any number
+of examples, one is of sequences and one has many features. Generated C runs under the address and undefined-behaviour sanitizers, a
 microcontroller's on this machine. Semantics are judged in double precision; single precision by its
 own measured noise. --alone needs neither ONNX Runtime, whose place the evaluator takes, nor
 emulators; networks of any number of examples are left out."""
 
 import argparse
 import json
+import math
 import pathlib
 import random
 import re
@@ -49,8 +50,8 @@ OPTIMIZERS = [["--optimizer", "sgd"], ["--optimizer", "momentum"],
               ["--optimizer", "nesterov", "--weight-decay", "0.01"],
               ["--optimizer", "sgd", "--clip-norm", "1.5"],
               ["--optimizer", "rmsprop", "--epsilon", "0.1"]]
-KINDS = [networks.Network, networks.Network, networks.Symbolic, quantised.Quantised,
-         sequences.Sequence]  # by the seed's remainder
+KINDS = [networks.Network, networks.Wide, networks.Network, networks.Symbolic,
+         quantised.Quantised, sequences.Sequence]  # by the seed's remainder
 C_TYPES = {"float": "ELEMENT", "int64": "int64_t", "int32": "int32_t", "bool": "uint8_t"}
 NOT_FINITE = "train_step: status 8"  # as bc_types.h numbers it
 
@@ -121,13 +122,14 @@ class Case:
               target, "-o", folder, *options, *(["--f64"] if double else [])])
         return folder
 
-    def run(self, emit, target, options, double=False):
-        """What driver.c writes, as an array."""
+    def run(self, emit, target, options, double=False, pieces=True):
+        """What driver.c writes, as an array; steps may be cut in pieces."""
         kind = np.float64 if double else np.float32
         folder = self.compile(emit, target, options, double)
         flags = ["-std=gnu11", f"-DELEMENT={'double' if double else 'float'}", "-I.",
                  *self.c_types()]
         flags += ["-DTRAINS"] if "--train" in options else []
+        flags += ["-DPIECES"] if pieces else []
         flags += SANITIZE if "--train" in options else [*SANITIZE, UNDEFINED]
         code = "libnet.a"
         if emit == "c":
@@ -142,7 +144,11 @@ class Case:
         call(["gcc", *flags, HERE / "driver.c", code, "-lm", "-o", "driver"], folder)
         output = folder / "output"
         call([folder / "driver", output, *(self.data(name, kind) for name in self.operands())])
-        return np.fromfile(output, kind).astype(np.float64)
+        results = np.fromfile(output, kind)
+        count = math.prod(self.network.shape)
+        if not np.array_equal(results[:count], results[count:2 * count], equal_nan=True):
+            raise Fault("results change with what memory held, or with the order of loops")
+        return results.astype(np.float64)
 
     def verify(self, allowed, way):
         """The fault of what one way of compiling computes of the data sets, if any."""
@@ -261,7 +267,7 @@ def judge_training(case, rng):
     train = [*TRAIN, *case.loss, *rng.choice(OPTIMIZERS)]
     try:
         reference = case.run("lib", "native",
-                             [*train, "--bands", "off", "--skip-zeros", "off"], True)
+                             [*train, "--bands", "off", "--skip-zeros", "off"], True, False)
     except Fault as fault:
         if NOT_FINITE in str(fault):
             return
