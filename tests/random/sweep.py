@@ -4,11 +4,12 @@ keeps its model; exit status 1 when one does.
 
     sweep.py BACKCAST FOLDER [--seconds S | --count N] [--first SEED] [--alone]
 
-Of six networks one is quantised, whose results are the same bits in every way, one takes any number
-of examples, one is of sequences and one has many features. Generated C runs under the address and undefined-behaviour sanitizers, a
-microcontroller's on this machine. Semantics are judged in double precision; single precision by its
-own measured noise. --alone needs neither ONNX Runtime, whose place the evaluator takes, nor
-emulators; networks of any number of examples are left out."""
+Of six networks one is quantised, whose results are the same bits in every way, one takes any
+number of examples, one is of sequences and one has many features. Generated C runs under the
+address and undefined-behaviour sanitizers, a microcontroller's on this machine. Semantics are
+judged in double precision; single precision by its own measured noise. --alone needs neither ONNX
+Runtime, whose place the evaluator takes, nor emulators; networks of any number of examples are
+left out."""
 
 import argparse
 import json
