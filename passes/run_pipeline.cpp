@@ -101,8 +101,8 @@ class PassRunner {
     return options_.stop_after == name;
   }
 
-  bool after_loop(std::string_view name, const loop::Program& program) const {
-    if (options_.verify) loop::verify(program, name);
+  bool after_loop(std::string_view name, const loop::Program& program) {
+    if (options_.verify) verifier_.run(program, name);
     if (options_.round_trip) {
       loop::Program parsed =
           loop::parse_program(loop::print(program), loop::print_constants(program));
@@ -115,6 +115,7 @@ class PassRunner {
 
   const TargetInfo& target_;
   const PipelineOptions& options_;
+  loop::Verifier verifier_;
 };
 
 bool has_loops(const Module& module) {

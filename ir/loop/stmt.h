@@ -119,6 +119,8 @@ struct BufferParam {
   /// theirs is read for the last time just before the same element is written. Prints as
   /// `y: f32[8] write over(x, r)`.
   std::vector<std::string> over;
+
+  bool operator==(const BufferParam&) const = default;
 };
 
 struct Kernel {

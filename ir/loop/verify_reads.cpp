@@ -9,10 +9,6 @@
 #include "ir/loop/visit.h"
 
 namespace backcast::loop {
-namespace {
-
-/// The parameters that the kernel's text reads before it has stored anything to them. Others, such
-/// as the copy of an operand in the order of its use, may hold anything when the kernel begins.
 std::set<std::string> read_first(const Kernel& kernel) {
   std::set<std::string> stored, reads;
   std::vector<std::string> storing;  // by the statement looked at, after it has read
@@ -34,11 +30,14 @@ std::set<std::string> read_first(const Kernel& kernel) {
   return reads;
 }
 
+namespace {
+
 class ReadChecker {
  public:
-  ReadChecker(const Program& program, std::string_view after) : program_(program), after_(after) {
-    for (const auto& [name, kernel] : program.kernels) read_first_[name] = read_first(kernel);
-  }
+  ReadChecker(const Program& program,
+              const std::map<std::string, std::set<std::string>>& read_first,
+              std::string_view after)
+      : program_(program), after_(after), read_first_(read_first) {}
 
   void run() {
     for (const EntryPoint& entry : program_.entries) {
@@ -80,14 +79,16 @@ class ReadChecker {
 
   const Program& program_;
   std::string_view after_;
-  std::map<std::string, std::set<std::string>> read_first_;  // by kernel
-  std::set<BufferId> written_;                               // owners, by the steps seen so far
+  const std::map<std::string, std::set<std::string>>& read_first_;  // by kernel
+  std::set<BufferId> written_;  // owners, by the steps seen so far
 };
 
 }  // namespace
 
-void verify_reads(const Program& program, std::string_view after) {
-  ReadChecker(program, after).run();
+void verify_reads(const Program& program,
+                  const std::map<std::string, std::set<std::string>>& read_first,
+                  std::string_view after) {
+  ReadChecker(program, read_first, after).run();
 }
 
 }  // namespace backcast::loop

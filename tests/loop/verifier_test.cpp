@@ -169,6 +169,43 @@ TEST(Verifier, ReadsOfWhatTheKernelWritesFirst) {
       "after pass: program p: entry run: a call of k reads buffer s before any step writes it");
 }
 
+/// The complaint of a verifier that has seen `before` about `now`.
+std::string message_behind(const Program& before, const Program& now) {
+  Verifier verifier;
+  verifier.run(before, "pass");
+  try {
+    verifier.run(now, "pass");
+  } catch (const InternalError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(Verifier, LooksAgainAtKernelsThatChange) {
+  const Program before = parse_program(
+      "program @p\nbuffer %x : f32[2] input\nbuffer %y : f32[2] output\n"
+      "function @twice.f32(a: f32) { return a + a }\n"
+      "kernel @k(a: f32[2] read, c: f32[2] write) {"
+      " for i in 0 .. 2 { store c[i] = twice.f32(load f32 a[i]) } }\n"
+      "entry @run(%x) -> (%y) { call @k(%x, %y) }\n");
+  EXPECT_EQ(message_behind(before, before), "none");
+  Program now = before;
+  Kernel& kernel = now.kernels.at("k");
+  kernel.body = store("c", var("i"), constant({Scalar::f32}, 1));
+  EXPECT_EQ(message_behind(before, now), "after pass: kernel k: unbound variable in i");
+  kernel.body = store("c", 0, load({Scalar::f32}, "c", 0));
+  kernel.buffers[1].mode = AccessMode::update;
+  EXPECT_EQ(message_behind(before, now),
+            "after pass: program p: entry run: a call of k reads buffer y before any step writes "
+            "it");
+  now = before;
+  now.kernels.at("k").buffers[1].mode = AccessMode::read;
+  EXPECT_NE(message_behind(before, now), "none");
+  now = before;
+  now.functions.clear();
+  EXPECT_NE(message_behind(before, now), "none");
+}
+
 TEST(Verifier, Views) {
   EXPECT_EQ(
       program_message("buffer %v : f32[4] arena view of %u at 5\nbuffer %u : f32[8] arena\n", ""),
