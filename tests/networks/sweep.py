@@ -1,5 +1,6 @@
-"""Exports networks by both of PyTorch's exporters, holds what Backcast computes against ONNX
-Runtime, and compiles each for training. Prints a line per file; exit status 1 when one fails.
+"""Exports networks by both of PyTorch's exporters, holds what Backcast computes of each, and of
+what ONNX Runtime's optimiser makes of it, against ONNX Runtime, and compiles each for training.
+Prints a line per file; exit status 1 when one fails.
 
     sweep.py BACKCAST FOLDER [NAME...]
 
@@ -20,7 +21,7 @@ import torch
 from networks import NETWORKS
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from onnx_reference import run_in_both_ways, write_data
+from onnx_reference import optimise, run_in_both_ways, write_data
 
 OPSET = 17
 ROUNDING = 1e-5  # of results near 1, beside what ONNX Runtime's own two ways differ by
@@ -85,11 +86,18 @@ def call(command):
 def check(backcast, path):
     folder = path.with_suffix("")
     tolerance = ROUNDING + 4 * float((folder / "noise").read_text())
-    verified = call([backcast, "verify", path, "--data", folder, "--rtol", "1e-4",
+
+    def verified(model):
+        return call([backcast, "verify", model, "--data", folder, "--rtol", "1e-4",
                      "--atol", str(tolerance)])
-    trained = call([backcast, "compile", path, "--train", "--loss", "mse", "--emit", "c",
-                    "--name", "net", "-o", folder / "library"])
-    return [f"{what}: {why}" for what, why in (("run", verified), ("train", trained)) if why]
+
+    faults = {"run": verified(path)}
+    fused = folder / "optimised.onnx"
+    if optimise(path, fused):
+        faults["optimised"] = verified(fused)
+    faults["train"] = call([backcast, "compile", path, "--train", "--loss", "mse", "--emit",
+                            "c", "--name", "net", "-o", folder / "library"])
+    return [f"{what}: {why}" for what, why in faults.items() if why]
 
 
 def main():

@@ -24,6 +24,20 @@ def run_in_both_ways(path, feeds):
     return results
 
 
+def optimise(path, optimised):
+    """Writes the model as ONNX Runtime's optimiser leaves it, short of what is for one machine;
+    whether it could."""
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(optimised)
+    try:
+        onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception:  # of several kinds
+        return False
+    return True
+
+
 def write_tensor(path, array, name=""):
     path.write_bytes(numpy_helper.from_array(array, name).SerializeToString())
 
