@@ -111,6 +111,9 @@ void rotary_embedding(NodeContext& n) {
   if (!s[3].is_constant()) n.fail("the head size has to be fixed");
   int64_t extent = n.attr_int("rotary_embedding_dim", 0);
   if (extent == 0) extent = s[3].constant();
+  if (extent < 2 || extent % 2 != 0 || extent > s[3].constant()) {
+    n.fail(fmt::format("attribute \"rotary_embedding_dim\" is {}", extent));
+  }
   const auto cache = [&](size_t i) {
     ValueId table = n.input(i);
     if (n.has(3)) table = e.take(table, n.input(3), 0);
@@ -119,7 +122,7 @@ void rotary_embedding(NodeContext& n) {
     return e.unsqueeze(table, 1);
   };
   const bool interleaved = n.attr_int("interleaved", 0) != 0;
-  const ValueId y = rotated(n, x, {cache(1), cache(2), extent, interleaved});
+  const ValueId y = rotated(e, x, {cache(1), cache(2), extent, interleaved});
   n.result(packed ? merge_heads(n, y) : y);
 }
 
@@ -278,13 +281,8 @@ ValueId causal(Emitter& e, ValueId scores, const Dim& past) {
   return e.select(visible, scores, e.scalar(e.element(scores), kMinusInfinity));
 }
 
-ValueId rotated(NodeContext& n, ValueId x, const Rotation& by) {
-  Emitter& e = n.e;
+ValueId rotated(Emitter& e, ValueId x, const Rotation& by) {
   const Dim width = e.extent(x, 3);
-  if (by.extent < 2 || by.extent % 2 != 0 ||
-      (width.is_constant() && by.extent > width.constant())) {
-    n.fail(fmt::format("attribute \"rotary_embedding_dim\" is {}", by.extent));
-  }
   const int64_t half = by.extent / 2;
   const ValueId turned = e.slice_axis(x, 3, 0, by.extent);
   const auto part = [&](int64_t begin) {

@@ -22,10 +22,10 @@ ValueId causal(Emitter& e, ValueId scores, const Dim& past);
 
 struct Rotation {
   ValueId cosine, sine;  // broadcast to [B, H, S, extent / 2]
-  int64_t extent;        // leading elements of every head that turn
+  int64_t extent;        // leading elements of every head that turn: even, 2 to D
   bool interleaved;      // whether pairs are neighbours, not halves
 };
 /// Rotary positions of x[B, H, S, D].
-ValueId rotated(NodeContext& n, ValueId x, const Rotation& by);
+ValueId rotated(Emitter& e, ValueId x, const Rotation& by);
 
 }  // namespace backcast

@@ -161,13 +161,17 @@ void rotary_embedding(NodeContext& n) {
   }
   if (e.rank(x) != 4) n.fail("the input has to be of rank 3 or 4");
   const Shape s = e.shape(x);
+  const int64_t extent = 2 * table[1].constant();
+  if (extent < 2 || (s[3].is_constant() && extent > s[3].constant())) {
+    n.fail(fmt::format("the caches turn {} elements of every head of {}", extent, to_string(s)));
+  }
   const auto cache = [&](size_t i) {
     if (n.rank(1) == 2) return e.unsqueeze(e.take(n.input(i), n.input(1), 0), 1);
     const ValueId place = e.add(e.iota(ElementType::i64, {s[2]}, 0), n.input(1));
     return e.take(n.input(i), place, 0);
   };
   const bool interleaved = n.attr_int("interleaved", 0) != 0;
-  const ValueId y = rotated(n, x, {cache(2), cache(3), 2 * table[1].constant(), interleaved});
+  const ValueId y = rotated(e, x, {cache(2), cache(3), extent, interleaved});
   n.result(packed ? merge_heads(n, y) : y);
 }
 

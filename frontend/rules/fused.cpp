@@ -65,9 +65,10 @@ ValueId turned(NodeContext& n, size_t i, const char* swap, const char* batch) {
 }
 
 void fused_matmul(NodeContext& n) {
+  const double alpha = n.attr_float("alpha", 1);
   const ValueId y =
       matmul(n, turned(n, 0, "transA", "transBatchA"), turned(n, 1, "transB", "transBatchB"));
-  n.result(n.e.mul(y, n.attr_float("alpha", 1)));
+  n.result(alpha == 1 ? y : n.e.mul(y, alpha));
 }
 
 // --- normalisations

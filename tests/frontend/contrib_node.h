@@ -49,25 +49,34 @@ inline OnnxAttribute ints(const std::string& name, const std::vector<int64_t>& v
   return a;
 }
 
-/// The result of one node on the operands.
-inline std::vector<double> run(const std::string& op, const std::vector<Operand>& operands,
-                               const std::vector<OnnxAttribute>& attributes = {},
-                               const std::string& domain = "com.microsoft") {
+/// A model of one node, whose inputs are those operands that are there.
+inline ModelBuilder model_of(const std::string& op, const std::vector<Operand>& operands,
+                             const std::vector<OnnxAttribute>& attributes = {},
+                             const std::string& domain = "com.microsoft") {
   ModelBuilder m(17);
   m.model().opsets["com.microsoft"] = 1;
   std::vector<std::string> names;
-  std::vector<Value> values;
   for (const Operand& o : operands) {
     names.push_back(o.value ? fmt::format("x{}", names.size()) : "");
     if (!o.value) continue;
     std::vector<std::string> shape;
     for (const int64_t extent : o.value->shape()) shape.push_back(std::to_string(extent));
     m.input(names.back(), shape, o.type);
-    values.push_back(*o.value);
   }
   m.node("n", op, names, {"y"}, attributes).output("y", {"?"}, 0);
   m.model().graph.nodes[0].domain = domain;
-  const ImportedModel model = m.import();
+  return m;
+}
+
+/// The result of one node on the operands.
+inline std::vector<double> run(const std::string& op, const std::vector<Operand>& operands,
+                               const std::vector<OnnxAttribute>& attributes = {},
+                               const std::string& domain = "com.microsoft") {
+  std::vector<Value> values;
+  for (const Operand& o : operands) {
+    if (o.value) values.push_back(*o.value);
+  }
+  const ImportedModel model = model_of(op, operands, attributes, domain).import();
   for (const std::string& note : model.notes) ADD_FAILURE() << note;
   const Value result = evaluate(model.module, model.module.function("main"), values);
   std::vector<double> y;

@@ -23,15 +23,6 @@ OnnxAttribute graph(const std::string& name, const ModelBuilder& body) {
   return a;
 }
 
-std::string complaint_of(const ModelBuilder& model, const ImportOptions& options = {}) {
-  try {
-    static_cast<void>(model.import(options));
-  } catch (const CompileError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 const Node* find_op(const ImportedModel& model, const OpDef& op) {
   for (const Node& node : model.module.function("main").nodes) {
     if (node.op == &op) return &node;

@@ -16,15 +16,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string complaint_of(const ModelBuilder& model, const ImportOptions& options = {}) {
-  try {
-    static_cast<void>(model.import(options));
-  } catch (const CompileError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 std::string result_type(const ImportedModel& model) {
   verify(model.module);
   return model.module.function("main").result_type().to_string();

@@ -166,15 +166,6 @@ TEST(Linear, PreparedFeatures) {
       ElementsAre(0, 0, 1, 0, 0, 1, 7, 1));
 }
 
-std::string complaint_of(const ModelBuilder& m) {
-  try {
-    static_cast<void>(m.import());
-  } catch (const CompileError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(Complaints, WhatCannotBeSaysWhatToDo) {
   const ModelBuilder words =
       model_of("LinearClassifier", {"label", "scores"},

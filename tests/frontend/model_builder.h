@@ -86,4 +86,14 @@ class ModelBuilder {
   OnnxModel model_;
 };
 
+/// What the import says against a model; empty when it is taken.
+inline std::string complaint_of(const ModelBuilder& model, const ImportOptions& options = {}) {
+  try {
+    static_cast<void>(model.import(options));
+  } catch (const CompileError& error) {
+    return error.what();
+  }
+  return "";
+}
+
 }  // namespace backcast

@@ -95,15 +95,6 @@ TEST(FourBits, ConstantsAreDequantised) {
   EXPECT_THAT(numbers, ElementsAre(-8, 90, 1, 10));
 }
 
-std::string complaint_of(const ModelBuilder& m) {
-  try {
-    m.import();
-  } catch (const CompileError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(FourBits, OtherOperatorsDoNotTakeThem) {
   // Even where DequantizeLinear has taken one before.
   ModelBuilder m = dequantised();
