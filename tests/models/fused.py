@@ -6,6 +6,7 @@ from onnx import TensorProto
 from graph_builder import GraphBuilder
 
 EXAMPLES, STEPS, WIDTH, HEADS, HEAD = 2, 6, 16, 2, 8
+WORDS = 12  # that tokens are drawn from
 
 
 def cnn():
@@ -59,16 +60,16 @@ def transformer():
     def linear(name, x, inputs, outputs):
         return g.node("MatMul", name, [x, g.weight(f"{name}.weight", (inputs, outputs), inputs)])
 
-    def at_least(name, x, bound):
+    def above(name, x, bound):
         is_more = g.node("Greater", f"{name}.more",
                          [x, g.constant(f"{name}.bound", np.array(bound, np.int32))])
         return g.node("Cast", name, [is_more], to=TensorProto.INT32)
 
     ids = g.input("ids", [EXAMPLES, STEPS], TensorProto.INT32)
-    mask = at_least("mask", ids, 3)
+    mask = above("mask", ids, 3)
     x, lengths, _ = g.fused(
         "EmbedLayerNormalization", "embed",
-        [ids, at_least("segments", ids, 6), g.weight("words", (12, WIDTH), 2),
+        [ids, above("segments", ids, 6), g.weight("words", (WORDS, WIDTH), 2),
          g.weight("places", (9, WIDTH), 8), g.weight("kinds", (2, WIDTH), 8), scale("embed.scale"),
          vector("embed.bias"), mask], ["embedded", "lengths", "embedding_sum"], epsilon=1e-5)
 

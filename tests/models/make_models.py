@@ -16,6 +16,7 @@ import onnxruntime
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+import fused
 import networks
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -25,7 +26,6 @@ BATCHES = (1, 3, 8, 2)  # what a symbolic batch is in data sets 0 to 3
 # Models that onnx 1.22.0's evaluator cannot judge: it gets SAME_LOWER's width wrong in quirks, and
 # refuses negative pads and a grouped ConvTranspose with output_padding; it has no fused operators.
 BEYOND_REFERENCE = {"quirks", "fused_cnn", "fused_transformer"}
-WORDS = 12  # that tokens are drawn from
 
 
 def session_of(model):
@@ -44,7 +44,7 @@ def random_inputs(name, model):
     def random(tensor, batch):
         shape = [d.dim_value if d.HasField("dim_value") else batch for d in tensor.shape.dim]
         if tensor.elem_type == onnx.TensorProto.INT32:
-            return rng.integers(0, WORDS, shape).astype(np.int32)
+            return rng.integers(0, fused.WORDS, shape).astype(np.int32)
         return rng.standard_normal(shape).astype(np.float32)
 
     for batch in BATCHES:

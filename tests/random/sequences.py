@@ -20,20 +20,19 @@ class Sequence(Model):
 
     def __init__(self, seed):
         super().__init__(seed)
-        self.n, self.t = self.rng.choice([1, 1, 2, 3]), self.rng.randint(2, 20)
+        self.n, t = self.rng.choice([1, 1, 2, 3]), self.rng.randint(2, 20)
         self.vocabulary = self.rng.randint(2, 40)
-        self.ids = self.rng.random() < 0.5
-        if self.ids:
+        if self.rng.random() < 0.5:
             kind = self.rng.choice([TensorProto.INT64, TensorProto.INT32])
-            self.starts_from("x", [self.n, self.t], kind)
+            self.starts_from("x", [self.n, t], kind)
             self.embed()
         else:
-            self.starts_from("x", [self.n, self.t, self.rng.choice(WIDTHS)])
+            self.starts_from("x", [self.n, t, self.rng.choice(WIDTHS)])
         self.second = self.rng.choice(["none", "none", "lengths", "mask", "sequence"])
         if self.second == "lengths":
             self.inputs["z"] = (TensorProto.INT32, [self.n])
         elif self.second == "mask":
-            self.inputs["z"] = (TensorProto.BOOL, [self.n, self.t])
+            self.inputs["z"] = (TensorProto.BOOL, [self.n, t])
             self.mask()
         elif self.second == "sequence":
             self.memory = [self.n, self.rng.randint(1, 12), self.rng.choice(WIDTHS[:6])]
@@ -52,7 +51,8 @@ class Sequence(Model):
             mask[:, 0] = True
             return mask
         if name == "z":
-            return numbers.integers(1, self.t + 1, shape).astype(kind)
+            _, (_, t, *_) = self.inputs["x"]
+            return numbers.integers(1, t + 1, shape).astype(kind)
         return numbers.integers(0, self.vocabulary, shape).astype(kind)
 
     def target(self, numbers):
@@ -61,6 +61,10 @@ class Sequence(Model):
         return numbers.integers(0, self.shape[1], self.shape[0])
 
     # --- rows -------------------------------------------------------------------------------------
+
+    @property
+    def t(self):
+        return self.shape[1]
 
     def width(self):
         return self.shape[2]
@@ -325,9 +329,8 @@ class Sequence(Model):
         columns = self.node("Transpose", [self.value], perm=[0, 2, 1])
         done = self.node(self.rng.choice(["MaxPool", "AveragePool"]), [columns], kernel_shape=[2],
                          strides=[2])
-        self.t = self.t // 2
         self.becomes(self.node("Transpose", [done], perm=[0, 2, 1]),
-                     [self.n, self.t, self.width()])
+                     [self.n, self.t // 2, self.width()])
 
     # --- the whole --------------------------------------------------------------------------------
 
@@ -338,12 +341,6 @@ class Sequence(Model):
 
     def fits(self):
         return math.prod(self.shape) <= 4 * MOST_ELEMENTS and self.width() <= 192
-
-    def grow(self):
-        before = self.t
-        super().grow()
-        if self.shape[1] != self.t:
-            self.t = before
 
     def head(self):
         width = self.width()

@@ -53,7 +53,7 @@ OPTIMIZERS = [["--optimizer", "sgd"], ["--optimizer", "momentum"],
               ["--optimizer", "rmsprop", "--epsilon", "0.1"]]
 KINDS = [networks.Network, networks.Wide, networks.Network, networks.Symbolic,
          quantised.Quantised, sequences.Sequence]  # by the seed's remainder
-C_TYPES = {"float": "ELEMENT", "int64": "int64_t", "int32": "int32_t", "bool": "uint8_t"}
+C_TYPES = {"float32": "ELEMENT", "int64": "int64_t", "int32": "int32_t", "bool": "uint8_t"}
 NOT_FINITE = "train_step: status 8"  # as bc_types.h numbers it
 
 
@@ -112,7 +112,7 @@ class Case:
 
     def c_types(self):
         """Definitions of macros by which driver.c knows its operands."""
-        return [f"-D{name.upper()}_ELEMENT={C_TYPES[value.dtype.name.replace('float32', 'float')]}"
+        return [f"-D{name.upper()}_ELEMENT={C_TYPES[value.dtype.name]}"
                 for name, value in self.operands().items()]
 
     def compile(self, emit, target, options, double=False):

@@ -3,39 +3,35 @@
 from onnx import numpy_helper
 
 
-def run_in_both_ways(path, feeds):
-    """Lists of outputs: as the model stands, and optimised, unless its optimizer refuses the model
-    (it may join a padding with a pooling and then find this too wide)."""
+def session_of(path, level, optimised=None):
+    """ONNX Runtime's session of a model, which writes what it optimised where a path is given; None
+    where its optimizer refuses the model (it may join a padding with a pooling and then find this
+    too wide)."""
     import onnxruntime
     onnxruntime.set_default_logger_severity(4)
-    levels = onnxruntime.GraphOptimizationLevel
-    results = []
-    for level in (levels.ORT_DISABLE_ALL, levels.ORT_ENABLE_ALL):
-        options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = level
-        try:
-            session = onnxruntime.InferenceSession(str(path), options,
-                                                   providers=["CPUExecutionProvider"])
-        except Exception:  # of several kinds
-            if level == levels.ORT_DISABLE_ALL:
-                raise
-            continue
-        results.append(session.run(None, feeds))
-    return results
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
+    if optimised:
+        options.optimized_model_filepath = str(optimised)
+    try:
+        return onnxruntime.InferenceSession(str(path), options,
+                                            providers=["CPUExecutionProvider"])
+    except Exception:  # of several kinds
+        if level == "ORT_DISABLE_ALL":
+            raise
+        return None
+
+
+def run_in_both_ways(path, feeds):
+    """Lists of outputs: as the model stands, and optimised, where that can be had."""
+    sessions = [session_of(path, level) for level in ("ORT_DISABLE_ALL", "ORT_ENABLE_ALL")]
+    return [session.run(None, feeds) for session in sessions if session]
 
 
 def optimise(path, optimised):
     """Writes the model as ONNX Runtime's optimiser leaves it, short of what is for one machine;
     whether it could."""
-    import onnxruntime
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
-    options.optimized_model_filepath = str(optimised)
-    try:
-        onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception:  # of several kinds
-        return False
-    return True
+    return session_of(path, "ORT_ENABLE_EXTENDED", optimised) is not None
 
 
 def write_tensor(path, array, name=""):
