@@ -5,6 +5,8 @@
 #include <llvm/CodeGen/MachineFrameInfo.h>
 #include <llvm/CodeGen/MachineFunction.h>
 #include <llvm/CodeGen/MachineModuleInfo.h>
+#include <llvm/CodeGen/TargetFrameLowering.h>
+#include <llvm/CodeGen/TargetSubtargetInfo.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/Instructions.h>
@@ -126,6 +128,15 @@ struct FrameReader {
   int64_t vector_scale;  // scalable bytes of this many times their size
 };
 
+/// Arguments on the stack that a call pushes, or makes room for, when it happens: LLVM's size of
+/// the frame leaves them out unless the frame reserves their place.
+int64_t pushed_bytes(const llvm::MachineFunction& function) {
+  const llvm::MachineFrameInfo& frame = function.getFrameInfo();
+  const llvm::TargetFrameLowering& lowering = *function.getSubtarget().getFrameLowering();
+  if (!frame.isMaxCallFrameSizeComputed() || lowering.hasReservedCallFrame(function)) return 0;
+  return static_cast<int64_t>(frame.getMaxCallFrameSize());
+}
+
 /// Scalable slots (spilled RISC-V vector registers) have an area of their own in the frame, which
 /// LLVM's size of it leaves out.
 int64_t scalable_bytes(const llvm::MachineFunction& function, int64_t vector_scale) {
@@ -158,9 +169,10 @@ ObjectFile generate_object(llvm::Module& module, llvm::TargetMachine& machine,
         if (const auto* stack = llvm::dyn_cast<llvm::DiagnosticInfoStackSize>(info)) {
           const FrameReader& reader = *static_cast<FrameReader*>(context);
           const llvm::Function& function = stack->getFunction();
-          reader.frames[function.getName().str()] =
-              static_cast<int64_t>(stack->getStackSize()) +
-              scalable_bytes(*reader.functions.getMachineFunction(function), reader.vector_scale);
+          const llvm::MachineFunction& machine = *reader.functions.getMachineFunction(function);
+          reader.frames[function.getName().str()] = static_cast<int64_t>(stack->getStackSize()) +
+                                                    pushed_bytes(machine) +
+                                                    scalable_bytes(machine, reader.vector_scale);
           return;
         }
         std::string text;

@@ -342,5 +342,30 @@ TEST(Object, FramesHoldSpilledVectors) {
   }
 }
 
+/// A kernel of more buffers than a call has registers, all one tensor: the stack holds the rest of
+/// its arguments, also where the call pushes them and no frame has their place.
+TEST(Object, FramesHoldArgumentsOfCalls) {
+  constexpr int64_t kBuffers = 80, kMostRegisters = 8;
+  loop::Kernel kernel;
+  kernel.name = "k";
+  Expr sum = loop::float_constant({Scalar::f32, 1}, 0);
+  for (int64_t b = 0; b < kBuffers; ++b) {
+    const std::string name = "x" + std::to_string(b);
+    kernel.buffers.push_back(read_buffer(name, Scalar::f32, {1}));
+    sum = sum + loop::load({Scalar::f32, 1}, name, 0);
+  }
+  kernel.buffers.push_back(write_buffer("y", Scalar::f32, {1}));
+  kernel.body = loop::store("y", 0, sum);
+  loop::Program program = single_kernel(std::move(kernel));
+  loop::EntryPoint& entry = program.entries[0];
+  entry.inputs.resize(1);
+  std::vector<loop::BufferId>& given = entry.steps[0].buffers;
+  std::fill(given.begin(), given.end() - 1, entry.inputs[0]);
+  for (const TargetInfo& target : all_targets()) {
+    const int64_t pushed = (kBuffers - kMostRegisters) * target.pointer_bits / 8;
+    EXPECT_GE(emit_object(program, target).stack_bytes, pushed) << target.name;
+  }
+}
+
 }  // namespace
 }  // namespace backcast::testing
