@@ -48,6 +48,7 @@ bool Chooser::widens_to(Scalar s) const {
 
 bool Chooser::may_vectorize_reduction() const {
   if (!is_reduction_ || vectorizable_types()) return is_reduction_;
+  if (general_) return false;  // what lanes found apart has no sum
   const auto packable = [](const Access& a) { return a.packable; };
   return fills_lanes() && sums_one_type() && std::ranges::none_of(accesses_, packable);
 }

@@ -116,23 +116,28 @@ INSTANTIATE_TEST_SUITE_P(TurnOperands, Windows, testing::Range(1u, kWindows + 1)
 /// Places of maxima and minima among values of which many are equal or no numbers.
 TEST(TurnOperands, PlacesOfExtremesCompiledToTheBit) {
   std::mt19937 random(3);
+  const auto expect_places = [&](const std::string& type, std::vector<int64_t> extents,
+                                 int64_t axis, const char* attrs) {
+    const std::string shape = fmt::format("{}", fmt::join(extents, ","));
+    std::vector<double> values(
+        static_cast<size_t>(extents[0] * extents[1] * extents[2] * extents[3]));
+    for (double& value : values) {
+      const bool missing = type == "f32" && random() % 16 == 0;
+      value = missing ? std::nan("") : static_cast<double>(random() % 5);
+    }
+    const Literal x = Literal::from_doubles(*element_type_from_name(type), extents, values);
+    extents.erase(extents.begin() + axis);
+    const Module module = parse_module(
+        fmt::format("func @main(%x: {}[{}]) -> i64[{}] {{\n  %p = arg_reduce %x {{axis={}, {}}}\n"
+                    "  return %p\n}}\n",
+                    type, shape, fmt::join(extents, ","), axis, attrs));
+    expect_exact_when_compiled(module, {x});
+  };
   for (const int64_t axis : {1, 3}) {
     for (const char* attrs : {"kind=max, last=false", "kind=min, last=true"}) {
-      for (std::vector<int64_t> extents :
+      for (const std::vector<int64_t>& extents :
            {std::vector<int64_t>{2, 21, 7, 19}, {1, 1, 5, 40}, {1, 33, 16, 64}}) {
-        const std::string shape = fmt::format("{}", fmt::join(extents, ","));
-        std::vector<double> values(
-            static_cast<size_t>(extents[0] * extents[1] * extents[2] * extents[3]));
-        for (double& value : values) {
-          value = random() % 16 == 0 ? std::nan("") : static_cast<double>(random() % 5);
-        }
-        const Literal x = Literal::from_doubles(ElementType::f32, extents, values);
-        extents.erase(extents.begin() + axis);
-        const Module module = parse_module(fmt::format(
-            "func @main(%x: f32[{}]) -> i64[{}] {{\n  %p = arg_reduce %x {{axis={}, {}}}\n"
-            "  return %p\n}}\n",
-            shape, fmt::join(extents, ","), axis, attrs));
-        expect_exact_when_compiled(module, {x});
+        for (const char* type : {"f32", "i32", "u8"}) expect_places(type, extents, axis, attrs);
       }
     }
   }
