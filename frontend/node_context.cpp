@@ -175,6 +175,7 @@ FunctionRef NodeContext::function(
   for (int64_t n = 1; services_.module.functions.count(fresh) > 0 || fresh == "main"; ++n) {
     fresh = fmt::format("{}_{}", name, n);
   }
+  services_.module.functions[fresh];  // the body may add others, and the name is taken
   Builder builder(services_.module, fresh);
   builder.set_loc({name, op_type(), Origin::imported});
   std::vector<ValueId> values;
@@ -183,7 +184,7 @@ FunctionRef NodeContext::function(
   }
   Emitter emitter(builder);
   const ValueId result = body(emitter, values);
-  services_.module.functions.emplace(fresh, builder.finish(result));
+  services_.module.functions.insert_or_assign(fresh, builder.finish(result));
   return {fresh};
 }
 

@@ -9,25 +9,45 @@
 namespace backcast {
 namespace {
 
+using Family = std::span<const OperatorRule> (*)();
+
+constexpr Family kFamilies[] = {elementwise_rules,
+                                activation_rules,
+                                reduction_rules,
+                                contraction_rules,
+                                convolution_rules,
+                                pooling_rules,
+                                normalization_rules,
+                                shape_rules,
+                                slicing_rules,
+                                creation_rules,
+                                indexing_rules,
+                                loss_rules,
+                                training_rules,
+                                dropout_rules,
+                                quantization_rules,
+                                attention_rules,
+                                attention_contrib_rules,
+                                fused_rules,
+                                resample_rules,
+                                geometry_rules,
+                                recurrent_rules,
+                                control_rules,
+                                spectrum_rules,
+                                ml_linear_rules,
+                                ml_tree_rules,
+                                ml_ensemble_rules,
+                                ml_svm_rules,
+                                ml_encoder_rules,
+                                quantization_contrib_rules,
+                                packed_weights_rules};
+
 const std::vector<OperatorRule>& all_rules() {
   static const std::vector<OperatorRule> rules = [] {
     std::vector<OperatorRule> result;
-    for (const std::span<const OperatorRule> family :
-         {elementwise_rules(),       activation_rules(),
-          reduction_rules(),         contraction_rules(),
-          convolution_rules(),       pooling_rules(),
-          normalization_rules(),     shape_rules(),
-          slicing_rules(),           creation_rules(),
-          indexing_rules(),          loss_rules(),
-          training_rules(),          dropout_rules(),
-          quantization_rules(),      attention_rules(),
-          attention_contrib_rules(), fused_rules(),
-          resample_rules(),          geometry_rules(),
-          recurrent_rules(),         control_rules(),
-          spectrum_rules(),          ml_linear_rules(),
-          ml_tree_rules(),           quantization_contrib_rules(),
-          packed_weights_rules()}) {
-      result.insert(result.end(), family.begin(), family.end());
+    for (const Family family : kFamilies) {
+      const std::span<const OperatorRule> rows = family();
+      result.insert(result.end(), rows.begin(), rows.end());
     }
     return result;
   }();
@@ -100,6 +120,7 @@ std::string_view advice_for(std::string_view domain, std::string_view name) {
       "the caller";
   constexpr std::string_view kSequence = "sequences are not supported; export with tensors";
   constexpr std::string_view kString = "strings are not supported; leave this part to the caller";
+  constexpr std::string_view kMap = "maps are not supported; export with tensors";
   static const std::map<std::pair<std::string_view, std::string_view>, std::string_view> advice = {
       {{"", "NonZero"}, kData},
       {{"", "NonMaxSuppression"}, kData},
@@ -116,8 +137,9 @@ std::string_view advice_for(std::string_view domain, std::string_view name) {
       {{"", "StringSplit"}, kString},
       {{"", "StringConcat"}, kString},
       {{"", "RegexFullMatch"}, kString},
-      {{"ai.onnx.ml", "ZipMap"},
-       "it makes a list of maps; convert with options={'zipmap': False}, which leaves a tensor"},
+      {{"ai.onnx.ml", "CategoryMapper"}, kString},
+      {{"ai.onnx.ml", "CastMap"}, kMap},
+      {{"ai.onnx.ml", "DictVectorizer"}, kMap},
   };
   const auto found = advice.find({domain, name});
   if (found != advice.end()) return found->second;

@@ -79,6 +79,9 @@ std::span<const OperatorRule> recurrent_rules();
 std::span<const OperatorRule> spectrum_rules();
 std::span<const OperatorRule> ml_linear_rules();
 std::span<const OperatorRule> ml_tree_rules();
+std::span<const OperatorRule> ml_ensemble_rules();
+std::span<const OperatorRule> ml_svm_rules();
+std::span<const OperatorRule> ml_encoder_rules();
 std::span<const OperatorRule> control_rules();  // imported by the graph importer itself
 
 }  // namespace backcast

@@ -20,11 +20,6 @@ ValueId softmax_zero(NodeContext& n, ValueId scores) {
   return e.div(parts, e.reduce(Reduction::sum, parts, {1}, true));
 }
 
-void set_labels(NodeContext& n, ValueId index, const Ints& labels) {
-  const int64_t count = static_cast<int64_t>(labels.size());
-  n.set(0, n.e.take(n.e.constant(Literal::from_ints({count}, labels)), index, 0));
-}
-
 }  // namespace
 
 ValueId ml_features(NodeContext& n) {
@@ -35,13 +30,16 @@ ValueId ml_features(NodeContext& n) {
   return n.rank(0) == 1 ? n.e.unsqueeze(x, 0) : x;
 }
 
-ValueId ml_vector(NodeContext& n, const std::vector<float>& values, ElementType element) {
-  return n.e.constant(Literal::from_doubles(element, {static_cast<int64_t>(values.size())},
-                                            {values.begin(), values.end()}));
+ValueId ml_vector(NodeContext& n, const std::vector<double>& values, ElementType element) {
+  return n.e.constant(
+      Literal::from_doubles(element, {static_cast<int64_t>(values.size())}, values));
 }
 
-ValueId post_transform(NodeContext& n, ValueId scores) {
-  const std::string name = n.attr_string("post_transform", "NONE");
+ValueId ml_vector(NodeContext& n, const std::vector<float>& values, ElementType element) {
+  return ml_vector(n, std::vector<double>(values.begin(), values.end()), element);
+}
+
+ValueId transformed(NodeContext& n, ValueId scores, const std::string& name) {
   if (name == "NONE") return scores;
   if (name == "SOFTMAX") return softmax(n, scores, 1);
   if (name == "LOGISTIC") return n.e.unary(ops::sigmoid, scores);
@@ -52,16 +50,29 @@ ValueId post_transform(NodeContext& n, ValueId scores) {
                   name));
 }
 
-Ints class_labels(const NodeContext& n, std::string_view ints, std::string_view strings) {
+ValueId post_transform(NodeContext& n, ValueId scores) {
+  return transformed(n, scores, n.attr_string("post_transform", "NONE"));
+}
+
+Ints class_labels(NodeContext& n, std::string_view ints, std::string_view strings) {
   const OnnxAttribute* words = n.find(strings);
-  if (words && !words->strings.empty()) {
-    n.fail(
-        "its class labels are strings, which are not supported; train the classifier on integer "
-        "labels");
+  if (!words || words->strings.empty()) {
+    const Ints labels = n.attr_ints(ints).value_or(Ints());
+    if (labels.empty()) n.fail(fmt::format("attribute \"{}\" is missing", ints));
+    return labels;
   }
-  const Ints labels = n.attr_ints(ints).value_or(Ints());
-  if (labels.empty()) n.fail(fmt::format("attribute \"{}\" is missing", ints));
-  return labels;
+  n.note(fmt::format("{}: the result is a class's number, counted from 0: {}", n.loc().node,
+                     fmt::join(words->strings, ", ")));
+  return counting(static_cast<int64_t>(words->strings.size()));
+}
+
+void set_labels(NodeContext& n, ValueId index, const Ints& labels) {
+  const int64_t count = static_cast<int64_t>(labels.size());
+  n.set(0, n.e.take(n.e.constant(Literal::from_ints({count}, labels)), index, 0));
+}
+
+void set_label_of_highest(NodeContext& n, ValueId scores, const Ints& labels) {
+  set_labels(n, n.e.arg_reduce(Reduction::max, scores, 1, false, false), labels);
 }
 
 void set_classes(NodeContext& n, ValueId scores, const Ints& labels) {
@@ -69,7 +80,7 @@ void set_classes(NodeContext& n, ValueId scores, const Ints& labels) {
     n.fail(fmt::format("has {} labels and {} scores", labels.size(),
                        n.e.extent(scores, 1).to_string()));
   }
-  set_labels(n, n.e.arg_reduce(Reduction::max, scores, 1, false, false), labels);
+  set_label_of_highest(n, scores, labels);
   n.set(1, n.e.cast(post_transform(n, scores), ElementType::f32));
 }
 

@@ -12,14 +12,25 @@ inline constexpr int64_t kNewestMlOpset = 5;
 /// one example.
 ValueId ml_features(NodeContext& n);
 
-/// A list of floats as a vector of `element`.
+/// A list of numbers as a vector of `element`.
+ValueId ml_vector(NodeContext& n, const std::vector<double>& values, ElementType element);
 ValueId ml_vector(NodeContext& n, const std::vector<float>& values, ElementType element);
 
-/// The attribute post_transform applied to scores [examples, classes].
+/// Scores [examples, classes] after the transform of that name: NONE, SOFTMAX, LOGISTIC or
+/// SOFTMAX_ZERO; CompileError for others.
+ValueId transformed(NodeContext& n, ValueId scores, const std::string& name);
+/// The same for the one that the attribute post_transform names.
 ValueId post_transform(NodeContext& n, ValueId scores);
 
-/// The labels of the attribute `ints`; CompileError where `strings` has them.
-Ints class_labels(const NodeContext& n, std::string_view ints, std::string_view strings);
+/// The labels of the attribute `ints`; where `strings` has them, their numbers from 0, which is
+/// told.
+Ints class_labels(NodeContext& n, std::string_view ints, std::string_view strings);
+
+/// Output 0: the labels at places [examples].
+void set_labels(NodeContext& n, ValueId index, const Ints& labels);
+
+/// Output 0: the label of the highest of scores [examples, classes], the first of equal ones.
+void set_label_of_highest(NodeContext& n, ValueId scores, const Ints& labels);
 
 /// Outputs 0 and 1, [examples] and [examples, classes], of one score per class: the label of the
 /// highest (the first of equal ones), and the scores transformed.

@@ -1,29 +1,15 @@
-// ai.onnx.ml: ensembles of decision trees. All trees lie in one table of nodes, and all of them are
-// walked at once: a scan of as many trips as the deepest tree has levels moves each tree's node on,
-// and leaves stay where they are. What the leaves say is then one sum over the trees.
+// ai.onnx.ml: ensembles of decision trees, in the form of opset 1 to 4, whose leaves are nodes, and
+// in that of opset 5.
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "frontend/operators.h"
-#include "frontend/rules/families.h"
-#include "frontend/rules/ml_classes.h"
+#include "frontend/rules/ml_forest.h"
 #include "ir/graph/error.h"
 
 namespace backcast {
 namespace {
-
-enum class Test { le, lt, ge, gt, eq, ne, leaf };
-
-/// Nodes of all trees; `yes` and `no` are places in the lists, a leaf's its own.
-struct Forest {
-  Ints feature, yes, no, test, missing;
-  std::vector<float> value;
-  Ints roots;
-  int64_t depth = 0;  // levels below the deepest root
-  int64_t outputs = 0;
-  std::vector<float> weights;  // [nodes, outputs], of the leaves
-};
 
 Test test_of(const NodeContext& n, const std::string& mode) {
   static const std::map<std::string, Test> tests = {
@@ -35,43 +21,12 @@ Test test_of(const NodeContext& n, const std::string& mode) {
   return found->second;
 }
 
-/// Floats of a list or, since opset 3, of a tensor; doubles are rounded.
-std::vector<float> floats_of(const NodeContext& n, const std::string& name) {
+/// Floats of a list or, since opset 3, of a tensor.
+std::vector<double> numbers_of(const NodeContext& n, const std::string& name) {
   const std::optional<Literal> tensor = n.attr_tensor(name + "_as_tensor");
-  if (!tensor) return n.attr_floats(name);
-  std::vector<float> result;
-  for (int64_t i = 0; i < tensor->element_count(); ++i) {
-    result.push_back(static_cast<float>(tensor->as_double(i)));
-  }
-  return result;
-}
-
-Ints listed(const NodeContext& n, const std::string& name, size_t count) {
-  const Ints result = n.attr_ints(name).value_or(Ints());
-  if (result.size() != count) {
-    n.fail(fmt::format("attribute \"{}\" has {} values and should have {}", name, result.size(),
-                       count));
-  }
-  return result;
-}
-
-/// Levels below each root; a node that is reached twice would be no tree.
-int64_t depth_of(const NodeContext& n, const Forest& f) {
-  std::set<int64_t> seen;
-  std::vector<std::pair<int64_t, int64_t>> todo;
-  for (const int64_t root : f.roots) todo.emplace_back(root, 0);
-  int64_t deepest = 0;
-  while (!todo.empty()) {
-    const auto [node, level] = todo.back();
-    todo.pop_back();
-    const size_t at = static_cast<size_t>(node);
-    if (!seen.insert(node).second) n.fail("its nodes form no tree");
-    deepest = std::max(deepest, level);
-    if (f.test[at] == static_cast<int64_t>(Test::leaf)) continue;
-    todo.emplace_back(f.yes[at], level + 1);
-    todo.emplace_back(f.no[at], level + 1);
-  }
-  return deepest;
+  if (tensor) return numbers_of(*tensor);
+  const std::vector<float> list = n.attr_floats(name);
+  return {list.begin(), list.end()};
 }
 
 /// Reads nodes_*; a tree's root is its first node. `kind` is "class" or "target".
@@ -84,17 +39,17 @@ Forest forest_of(const NodeContext& n, const std::string& kind, int64_t outputs)
   const Ints no = listed(n, "nodes_falsenodeids", count);
   const OnnxAttribute* modes = n.find("nodes_modes");
   if (!modes || modes->strings.size() != count) n.fail("attribute \"nodes_modes\" is incomplete");
+  const Ints features = listed(n, "nodes_featureids", count), missing = missing_of(n, count);
+  const std::vector<double> values = numbers_of(n, "nodes_values");
+  if (values.size() != count) n.fail("attribute \"nodes_values\" is incomplete");
   Forest f;
-  f.feature = listed(n, "nodes_featureids", count);
-  f.value = floats_of(n, "nodes_values");
-  if (f.value.size() != count) n.fail("attribute \"nodes_values\" is incomplete");
-  f.missing = n.attr_ints("nodes_missing_value_tracks_true").value_or(Ints());
-  f.missing.resize(count, 0);
   std::map<std::pair<int64_t, int64_t>, int64_t> places;
   for (size_t i = 0; i < count; ++i) {
-    const bool fresh = places.emplace(std::pair(trees[i], ids[i]), static_cast<int64_t>(i)).second;
+    const int64_t place =
+        f.add(test_of(n, modes->strings[i]), features[i], values[i], missing[i] != 0);
+    const bool fresh = places.emplace(std::pair(trees[i], ids[i]), place).second;
     if (!fresh) n.fail(fmt::format("tree {} has two nodes {}", trees[i], ids[i]));
-    if (i == 0 || trees[i] != trees[i - 1]) f.roots.push_back(static_cast<int64_t>(i));
+    if (i == 0 || trees[i] != trees[i - 1]) f.roots.push_back(place);
   }
   const auto place = [&](int64_t tree, int64_t id) {
     const auto found = places.find({tree, id});
@@ -102,16 +57,13 @@ Forest forest_of(const NodeContext& n, const std::string& kind, int64_t outputs)
     return found->second;
   };
   for (size_t i = 0; i < count; ++i) {
-    const Test test = test_of(n, modes->strings[i]);
-    const bool leaf = test == Test::leaf;
-    f.test.push_back(static_cast<int64_t>(test));
-    f.yes.push_back(leaf ? static_cast<int64_t>(i) : place(trees[i], yes[i]));
-    f.no.push_back(leaf ? static_cast<int64_t>(i) : place(trees[i], no[i]));
-    if (leaf) f.feature[i] = 0;
+    if (f.test[i] == static_cast<int64_t>(Test::leaf)) continue;
+    f.yes[i] = place(trees[i], yes[i]);
+    f.no[i] = place(trees[i], no[i]);
   }
   f.outputs = outputs;
   f.weights.resize(count * static_cast<size_t>(outputs), 0);
-  const std::vector<float> weights = floats_of(n, kind + "_weights");
+  const std::vector<double> weights = numbers_of(n, kind + "_weights");
   const Ints of_tree = listed(n, kind + "_treeids", weights.size());
   const Ints of_node = listed(n, kind + "_nodeids", weights.size());
   const Ints output = listed(n, kind + "_ids", weights.size());
@@ -120,88 +72,11 @@ Forest forest_of(const NodeContext& n, const std::string& kind, int64_t outputs)
     f.weights[static_cast<size_t>(place(of_tree[i], of_node[i]) * outputs + output[i])] +=
         weights[i];
   }
-  f.depth = depth_of(n, f);
   return f;
 }
 
-ValueId table(NodeContext& n, const Ints& values) {
-  return n.e.constant(Literal::from_doubles(ElementType::i32, {static_cast<int64_t>(values.size())},
-                                            {values.begin(), values.end()}));
-}
-
-ValueId passes(Emitter& e, int64_t test, ValueId x, ValueId value) {
-  static const Comparison directions[] = {Comparison::le, Comparison::lt, Comparison::ge,
-                                          Comparison::gt, Comparison::eq, Comparison::ne};
-  return e.compare(directions[test], x, value);
-}
-
-/// The leaf that each example reaches in each tree, [examples, trees].
-ValueId leaves_of(NodeContext& n, const Forest& f, ValueId x) {
-  Emitter& e = n.e;
-  const Dim features = e.extent(x, 1);
-  for (const int64_t feature : f.feature) {
-    if (feature >= 0 && (!features.is_constant() || feature < features.constant())) continue;
-    n.fail(fmt::format("a node asks for feature {} of {}", feature, features.to_string()));
-  }
-  const Dim trees(static_cast<int64_t>(f.roots.size()));
-  const ValueId start = e.broadcast_in(table(n, f.roots), {e.extent(x, 0), trees}, {1});
-  if (f.depth == 0) return start;
-  std::set<int64_t> tests(f.test.begin(), f.test.end());
-  tests.erase(static_cast<int64_t>(Test::leaf));
-  const bool tracks = std::any_of(f.missing.begin(), f.missing.end(), [](auto m) { return m; });
-  std::vector<ValueId> operands = {e.dimension(Dim(f.depth)),
-                                   start,
-                                   x,
-                                   table(n, f.feature),
-                                   ml_vector(n, f.value, e.element(x)),
-                                   table(n, f.yes),
-                                   table(n, f.no)};
-  if (tests.size() > 1) operands.push_back(table(n, f.test));
-  if (tracks) operands.push_back(table(n, f.missing));
-  std::vector<Type> types;
-  for (size_t i = 1; i < operands.size(); ++i) types.push_back(e.type(operands[i]));
-  ScanAttrs attrs;
-  attrs.carries = 1;
-  attrs.length = Dim(f.depth);
-  attrs.body = n.function(n.loc().node, types, [&](Emitter& b, const std::vector<ValueId>& p) {
-    const auto of_node = [&](size_t operand) { return b.take(p[operand], p[0], 0); };
-    const ValueId seen = take_along(b, p[1], of_node(2), 1), value = of_node(3);
-    ValueId yes = passes(b, *tests.begin(), seen, value);
-    for (auto test = std::next(tests.begin()); test != tests.end(); ++test) {
-      const ValueId is = b.compare(Comparison::eq, of_node(6), static_cast<double>(*test));
-      yes = b.select(is, passes(b, *test, seen, value), yes);
-    }
-    if (tracks) {
-      const ValueId known = b.compare(Comparison::ne, of_node(p.size() - 1), 0.0);
-      yes = b.binary(ops::bit_or, yes, b.binary(ops::bit_and, b.unary(ops::is_nan, seen), known));
-    }
-    return b.emit(ops::tuple, {b.select(yes, of_node(4), of_node(5))});
-  });
-  return e.get(e.emit(ops::scan, operands, attrs), 0);
-}
-
-/// What the trees say together: [examples, outputs].
-ValueId scores_of(NodeContext& n, const Forest& f, ValueId x, const std::string& aggregate) {
-  Emitter& e = n.e;
-  const Dim nodes(static_cast<int64_t>(f.value.size()));
-  const ValueId weights = e.reshape(ml_vector(n, f.weights, e.element(x)), {nodes, Dim(f.outputs)});
-  const ValueId said = e.take(weights, leaves_of(n, f, x), 0);
-  ValueId scores;
-  if (aggregate == "SUM") {
-    scores = e.reduce(Reduction::sum, said, {1});
-  } else if (aggregate == "AVERAGE") {
-    scores = e.mean(said, {1});
-  } else if ((aggregate == "MIN" || aggregate == "MAX") && f.outputs == 1) {
-    scores = e.reduce(aggregate == "MIN" ? Reduction::min : Reduction::max, said, {1});
-  } else {
-    n.fail(
-        fmt::format("aggregate_function {} of {} targets is not supported", aggregate, f.outputs));
-  }
-  return scores;
-}
-
 ValueId with_base(NodeContext& n, ValueId scores) {
-  const std::vector<float> base = floats_of(n, "base_values");
+  const std::vector<double> base = numbers_of(n, "base_values");
   if (base.empty()) return scores;
   if (!(n.e.extent(scores, 1) == Dim(static_cast<int64_t>(base.size())))) {
     n.fail(fmt::format("attribute \"base_values\" has {} values for {}", base.size(),
@@ -211,9 +86,7 @@ ValueId with_base(NodeContext& n, ValueId scores) {
 }
 
 void tree_ensemble_regressor(NodeContext& n) {
-  const int64_t targets = n.attr_int("n_targets", 1);
-  if (targets < 1) n.fail("attribute \"n_targets\" has to be positive");
-  const Forest forest = forest_of(n, "target", targets);
+  const Forest forest = forest_of(n, "target", targets_of(n));
   const ValueId scores =
       scores_of(n, forest, ml_features(n), n.attr_string("aggregate_function", "SUM"));
   n.result(n.e.cast(post_transform(n, with_base(n, scores)), ElementType::f32));
@@ -226,11 +99,12 @@ void tree_ensemble_classifier(NodeContext& n) {
   const ValueId scores = scores_of(n, forest, ml_features(n), "SUM");
   const Ints classes = n.attr_ints("class_ids").value_or(Ints());
   const std::set<int64_t> distinct(classes.begin(), classes.end());
-  const std::vector<float> base = floats_of(n, "base_values");
+  const std::vector<double> base = numbers_of(n, "base_values");
   const bool one_sided = labels.size() == 2 && distinct.size() == 1;
   const bool of_first = one_sided && *distinct.begin() == 0;
-  const std::vector<float> weights = floats_of(n, "class_weights");
-  const bool positive = std::none_of(weights.begin(), weights.end(), [](float w) { return w < 0; });
+  const std::vector<double> weights = numbers_of(n, "class_weights");
+  const bool positive =
+      std::none_of(weights.begin(), weights.end(), [](double w) { return w < 0; });
   const double threshold = positive ? 0.5 : 0;
   if (of_first && base.size() <= 1) {
     // The first class's score stands for the second's, and the other one follows from it.

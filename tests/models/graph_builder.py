@@ -5,7 +5,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 17
-MICROSOFT = "com.microsoft"
+MICROSOFT, CLASSICAL = "com.microsoft", "ai.onnx.ml"
+VERSIONS = {MICROSOFT: 1, CLASSICAL: 5}
 IR_VERSION = 8
 
 
@@ -50,6 +51,10 @@ class GraphBuilder:
         """A node of ONNX Runtime's own operators."""
         return self.node(op, name, inputs, results, domain=MICROSOFT, **attributes)
 
+    def classical(self, op, name, inputs, results=None, **attributes):
+        """A node of ONNX's operators for other machine learning."""
+        return self.node(op, name, inputs, results, domain=CLASSICAL, **attributes)
+
     def conv(self, name, x, inputs, outputs, kernel, group=1, bias=True, **attributes):
         """Conv with weight [outputs, inputs/group, *kernel]."""
         fan_in = inputs // group * kernel[0] * kernel[1]
@@ -87,8 +92,8 @@ class GraphBuilder:
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs,
                                   self.initializers)
         opsets = [helper.make_opsetid("", OPSET)]
-        if any(node.domain == MICROSOFT for node in self.nodes):
-            opsets.append(helper.make_opsetid(MICROSOFT, 1))
+        for domain in sorted({node.domain for node in self.nodes} & VERSIONS.keys()):
+            opsets.append(helper.make_opsetid(domain, VERSIONS[domain]))
         model = helper.make_model(graph, producer_name="tests/models/make_models.py",
                                   opset_imports=opsets)
         model.ir_version = IR_VERSION

@@ -3,6 +3,7 @@
 import numpy as np
 from onnx import TensorProto, helper
 
+import classical
 import fused
 from graph_builder import GraphBuilder
 
@@ -263,6 +264,7 @@ ALL = {
     "keras_style": keras_style,
     "transformer_small": transformer_small,
     "quirks": quirks,
+    "classical": classical.classical,
     "fused_cnn": fused.cnn,
     "fused_transformer": fused.transformer,
 }

@@ -1,0 +1,1 @@
+Blinear_scoresJ@æ3$øæ3$?b@b¿∑‚dA∑‚d¡≈§≤A≈§≤¡@ÎYA@ÎY¡H^AH^¡¿»h@¿»h¿Â¥hAÂ¥h¡

@@ -1,0 +1,1 @@
+Blinear_scoresJ@„†#¡„†#AM:AM:¡Y†@Y†¿ﬂAﬂ¡?ägA?äg¡òÃCAòÃC¡3?»@3?»¿”AÅA”AÅ¡
