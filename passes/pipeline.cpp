@@ -32,6 +32,7 @@
 #include "passes/plan/rematerialize.h"
 #include "passes/plan/update_in_place.h"
 #include "passes/schedule/drop_unused.h"
+#include "passes/schedule/fold_loops.h"
 #include "passes/schedule/narrow_constants.h"
 #include "passes/schedule/order_constants.h"
 #include "passes/schedule/order_state.h"
@@ -217,6 +218,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"schedule", schedule_pass},
       // Rows that an update leaves as they are.
       {"skip_unchanged", skip_unchanged},
+      // Loops of one elementwise kernel go inside of it.
+      {"fold_loops", fold_loops},
       // The originals of packed constants.
       {"drop_unused", drop_unused},
       // Cheap values that would lie idle at the peak of training are computed again.

@@ -137,37 +137,38 @@ size_t Knowledge::assume(const Expr& condition, bool truth) {
   return before;
 }
 
-Interval Knowledge::range_of_operation(const ExprNode& e) const {
-  const auto arg = [&](size_t i) { return range(e.args[i]); };
-  switch (e.op) {
+namespace {
+
+/// Of an operation on two integers that does not wrap.
+Interval range_of_operation(Op op, const Interval& a, const Interval& b) {
+  switch (op) {
     case Op::add:
-      return arg(0) + arg(1);
+      return a + b;
     case Op::sub:
-      return arg(0) + arg(1) * Interval{-1, -1};
+      return a + b * Interval{-1, -1};
     case Op::mul:
-      return arg(0) * arg(1);
+      return a * b;
     case Op::floor_div:
-      return quotient(arg(0), arg(1));
+      return quotient(a, b);
     case Op::floor_mod:
-      return remainder(arg(0), arg(1));
+      return remainder(a, b);
     case Op::div:
-      return arg(0).min >= 0 ? quotient(arg(0), arg(1)) : Interval{};
+      return a.min >= 0 ? quotient(a, b) : Interval{};
     case Op::rem:
-      return arg(0).min >= 0 ? remainder(arg(0), arg(1)) : Interval{};
+      return a.min >= 0 ? remainder(a, b) : Interval{};
     case Op::min:
-      return {std::min(arg(0).min, arg(1).min), std::min(arg(0).max, arg(1).max)};
+      return {std::min(a.min, b.min), std::min(a.max, b.max)};
     case Op::max:
-      return {std::max(arg(0).min, arg(1).min), std::max(arg(0).max, arg(1).max)};
-    case Op::bit_and: {
-      const Interval a = arg(0);
-      const Interval b = arg(1);
+      return {std::max(a.min, b.min), std::max(a.max, b.max)};
+    case Op::bit_and:
       if (b.min >= 0) return {0, a.min >= 0 ? std::min(a.max, b.max) : b.max};
       return a.min >= 0 ? Interval{0, a.max} : Interval{};
-    }
     default:
       return {};
   }
 }
+
+}  // namespace
 
 Interval Knowledge::range(const Expr& e) const {
   switch (e->kind) {
@@ -180,14 +181,37 @@ Interval Knowledge::range(const Expr& e) const {
     case ExprKind::unary:
       return e->op == Op::neg ? range(e->args[0]) * Interval{-1, -1} : Interval{};
     case ExprKind::binary:
-      return e.type() == Type{} ? range_of_operation(*e) : Interval{};
+      if (!(e.type() == Type{})) return {};
+      return range_of_operation(e->op, range(e->args[0]), range(e->args[1]));
     case ExprKind::select:
     case ExprKind::if_then_else:
       return hull(range(e->args[1]), range(e->args[2]));
     case ExprKind::cast:
-      return range_of_type(e->args[0].type().scalar);
+      return range_of_integer(e->args[0]);
     default:
       return {};
+  }
+}
+
+Interval Knowledge::range_of_integer(const Expr& e) const {
+  if (e.type() == Type{}) return range(e);
+  const Interval all = range_of_type(e.type().scalar);
+  if (is_float(e.type().scalar)) return all;
+  const auto arg = [&](size_t i) { return range_of_integer(e->args[i]); };
+  switch (e->kind) {
+    case ExprKind::constant:
+      return {e->int_value, e->int_value};
+    case ExprKind::select:
+    case ExprKind::if_then_else:
+      return hull(arg(1), arg(2));
+    case ExprKind::binary:
+      return e->op == Op::min || e->op == Op::max ? range_of_operation(e->op, arg(0), arg(1)) : all;
+    case ExprKind::cast: {
+      const Interval inner = arg(0);
+      return inner.min >= all.min && inner.max <= all.max ? inner : all;
+    }
+    default:
+      return all;
   }
 }
 

@@ -51,7 +51,8 @@ class Knowledge {
   bool prove(const IndexSum& sum, int& budget) const;
   bool prove_by_fact(const IndexSum& sum) const;
   bool prove_without(const IndexSum& sum, const Expr& term, int& budget) const;
-  Interval range_of_operation(const ExprNode& e) const;
+  /// Of a scalar integer of any type.
+  Interval range_of_integer(const Expr& e) const;
 
   std::unordered_map<std::string, Variable> variables_;
   std::vector<IndexSum> facts_;  // each >= 0

@@ -28,7 +28,7 @@ constexpr int64_t kFewest = 16;
 std::optional<Scalar> narrowest(const Buffer& constant) {
   if (constant.element != ElementType::i32) return std::nullopt;
   if (constant.value.element_count() < kFewest) return std::nullopt;
-  for (const Scalar narrow : {Scalar::i8, Scalar::i16}) {
+  for (const Scalar narrow : {Scalar::u8, Scalar::i8, Scalar::u16, Scalar::i16}) {
     if (loop::fits(constant.value, narrow)) return narrow;
   }
   return std::nullopt;

@@ -57,6 +57,25 @@ TEST(Simplify, DecidesByRanges) {
   EXPECT_EQ(simple(binary(Op::eq, var("x"), Expr(0)), interior), "false");
 }
 
+/// An index of another integer type brings along what its operations leave.
+TEST(Simplify, DecidesByRangesOfOtherIntegers) {
+  const Type i32{Scalar::i32, 1}, u8{Scalar::u8, 1};
+  const Expr at = load(i32, "t", i);
+  const auto clamped = [](const Expr& e) { return max(Expr(0), min(cast({}, e), Expr(5))); };
+  const auto between = [&](int64_t low, int64_t high) {
+    return binary(Op::min, binary(Op::max, at, int_constant(i32, low)), int_constant(i32, high));
+  };
+  const auto index_of = [&](const Expr& e) { return simple(cast({}, e)); };
+  EXPECT_EQ(simple(clamped(between(0, 5))), index_of(between(0, 5)));
+  EXPECT_EQ(simple(clamped(cast(u8, between(0, 5)))), index_of(cast(u8, between(0, 5))));
+  EXPECT_NE(simple(clamped(between(0, 6))), index_of(between(0, 6)));
+  EXPECT_NE(simple(clamped(between(-1, 5))), index_of(between(-1, 5)));
+  // What wraps may be anything that the type holds, and so may a sum.
+  EXPECT_NE(simple(clamped(cast(u8, between(-1, 5)))), index_of(cast(u8, between(-1, 5))));
+  const Expr sum = between(0, 2) + int_constant(i32, 1);
+  EXPECT_NE(simple(clamped(sum)), index_of(sum));
+}
+
 TEST(Simplify, MergesConditionsOfRamps) {
   const Ranges ranges = {{"i", {0, 3}}};
   const Expr lanes = ramp(i * Expr(8), 1, 8);

@@ -145,6 +145,55 @@ func @main(%go: bool[], %x: f32[]) -> (bool[], f32[], f32[6], f32[6], i64[]) {
   check(text, {bools({}, {1}), f32({}, {0.01})});
 }
 
+/// Loops of elementwise kernels: each element by itself on cores without vectors, until it stays.
+TEST(Control, ElementsGoThroughTheirTripsAlone) {
+  const std::string text = R"(
+func @walk(%at: i32[2,9], %next: i32[6], %x: f32[2,9]) -> (i32[2,9]) {
+  %zero = constant {value=i32[] 0}
+  %last = constant {value=i32[] 5}
+  %lasts = broadcast %last {shape=[2,9]}
+  %row = clamp %at, %zero, %last
+  %there = gather %next, %row {offset_dims=[], collapsed_slice_dims=[0], start_index_map=[0], index_vector_dim=2, slice_sizes=[1]}
+  %half = constant {value=f32[] 0.5}
+  %halves = broadcast %half {shape=[2,9]}
+  %far = compare %x, %halves {direction=gt}
+  %one = constant {value=i32[] 1}
+  %ones = broadcast %one {shape=[2,9]}
+  %farther = add %there, %ones
+  %to = select %far, %farther, %there
+  %inside = compare %at, %lasts {direction=le}
+  %moved = select %inside, %to, %at
+  %r = tuple %moved
+  return %r
+}
+func @settle(%x: f32[2,9], %c: f32[2,9]) -> (f32[2,9]) {
+  %p = mul %x, %c
+  %y = add %p, %c
+  %r = tuple %y
+  return %r
+}
+func @main(%at: i32[2,9], %next: i32[6], %x: f32[2,9], %c: f32[2,9]) -> (i32[2,9], f32[2,9]) {
+  %trips = constant {value=i64[] 4}
+  %s = scan %trips, %at, %next, %x {body=@walk, carries=1, length=4}
+  %end = get %s {index=0}
+  %t = scan %trips, %x, %c {body=@settle, carries=1, length=4}
+  %y = get %t {index=0}
+  %r = tuple %end, %y
+  return %r
+})";
+  std::vector<double> at, x, c;
+  for (int i = 0; i < 18; ++i) {
+    at.push_back(i % 10 - 1);
+    x.push_back(i % 3 * 0.4);
+    c.push_back(0.9 - 0.1 * i);
+  }
+  check(text, {Literal::from_doubles(ElementType::i32, {2, 9}, at),
+               Literal::from_doubles(ElementType::i32, {6}, {1, 3, 6, 4, 5, 7}), f32({2, 9}, x),
+               f32({2, 9}, c)});
+  EXPECT_EQ(count(compile(text, "", "cortex-m4"), loop::StepKind::loop), 0);
+  EXPECT_EQ(count(compile(text), loop::StepKind::loop), 2);
+}
+
 TEST(Control, BranchesAndNestedLoops) {
   const std::string text = R"(
 func @half(%x: f32[2], %y: f32[2]) -> f32[2] {
