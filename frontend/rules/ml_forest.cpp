@@ -40,9 +40,39 @@ int64_t depth_of(const NodeContext& n, const Forest& f) {
   return deepest;
 }
 
-ValueId table(NodeContext& n, const Ints& values) {
-  return n.e.constant(Literal::from_doubles(ElementType::i32, {static_cast<int64_t>(values.size())},
-                                            {values.begin(), values.end()}));
+/// The nodes that test, as tables, and the leaves, numbered behind them.
+struct Walk {
+  std::vector<int64_t> tests, leaves;  // places of nodes in the forest
+  Ints number;                         // of each place
+
+  explicit Walk(const Forest& f) : number(f.value.size()) {
+    for (int64_t place = 0; place < f.size(); ++place) {
+      const bool is_leaf = f.test[static_cast<size_t>(place)] == static_cast<int64_t>(Test::leaf);
+      (is_leaf ? leaves : tests).push_back(place);
+    }
+    int64_t next = 0;
+    for (const std::vector<int64_t>* places : {&tests, &leaves}) {
+      for (const int64_t place : *places) number[static_cast<size_t>(place)] = next++;
+    }
+  }
+
+  Ints numbers_of(const Ints& places) const {
+    Ints result;
+    for (const int64_t place : places) result.push_back(number[static_cast<size_t>(place)]);
+    return result;
+  }
+  /// What `values`, one for each place, have for the nodes that test.
+  template <class T>
+  std::vector<T> of_tests(const std::vector<T>& values) const {
+    std::vector<T> result;
+    for (const int64_t place : tests) result.push_back(values[static_cast<size_t>(place)]);
+    return result;
+  }
+};
+
+ValueId table(Emitter& e, const Ints& values) {
+  return e.constant(Literal::from_doubles(ElementType::i32, {static_cast<int64_t>(values.size())},
+                                          {values.begin(), values.end()}));
 }
 
 ValueId passes(Emitter& e, int64_t test, ValueId x, ValueId value) {
@@ -51,50 +81,129 @@ ValueId passes(Emitter& e, int64_t test, ValueId x, ValueId value) {
   return e.compare(directions[test], x, value);
 }
 
-/// The leaf that each example reaches in each tree, [examples, trees].
-ValueId leaves_of(NodeContext& n, const Forest& f, ValueId x) {
+/// Whether x passes the test of its node, whose row in the tables `of_node` reads.
+template <class OfNode>
+ValueId passes_test(Emitter& e, const Forest& f, const Walk& walk, ValueId x,
+                    const OfNode& of_node) {
+  const Ints kinds = walk.of_tests(f.test), missing = walk.of_tests(f.missing);
+  const std::set<int64_t> tests(kinds.begin(), kinds.end());
+  const std::vector<double> values = walk.of_tests(f.value);
+  const ValueId value = of_node(e.constant(
+      Literal::from_doubles(e.element(x), {static_cast<int64_t>(values.size())}, values)));
+  ValueId yes = passes(e, *tests.begin(), x, value);
+  for (auto test = std::next(tests.begin()); test != tests.end(); ++test) {
+    const ValueId is =
+        e.compare(Comparison::eq, of_node(table(e, kinds)), static_cast<double>(*test));
+    yes = e.select(is, passes(e, *test, x, value), yes);
+  }
+  if (std::ranges::none_of(missing, [](auto m) { return m != 0; })) return yes;
+  const ValueId known = e.compare(Comparison::ne, of_node(table(e, missing)), 0.0);
+  return e.binary(ops::bit_or, yes, e.binary(ops::bit_and, e.unary(ops::is_nan, x), known));
+}
+
+/// The leaf that each example reaches in each tree, [examples, trees], numbered from 0.
+ValueId leaves_of(NodeContext& n, const Forest& f, const Walk& walk, const Ints& roots, ValueId x) {
   Emitter& e = n.e;
   const Dim features = e.extent(x, 1);
   for (const int64_t feature : f.feature) {
     if (feature >= 0 && (!features.is_constant() || feature < features.constant())) continue;
     n.fail(fmt::format("a node asks for feature {} of {}", feature, features.to_string()));
   }
-  const Dim trees(static_cast<int64_t>(f.roots.size()));
-  const ValueId start = e.broadcast_in(table(n, f.roots), {e.extent(x, 0), trees}, {1});
-  const int64_t depth = depth_of(n, f);
-  if (depth == 0) return start;
-  std::set<int64_t> tests(f.test.begin(), f.test.end());
-  tests.erase(static_cast<int64_t>(Test::leaf));
-  const bool tracks = std::any_of(f.missing.begin(), f.missing.end(), [](auto m) { return m; });
-  std::vector<ValueId> operands = {e.dimension(Dim(depth)),
-                                   start,
-                                   x,
-                                   table(n, f.feature),
-                                   ml_vector(n, f.value, e.element(x)),
-                                   table(n, f.yes),
-                                   table(n, f.no)};
-  if (tests.size() > 1) operands.push_back(table(n, f.test));
-  if (tracks) operands.push_back(table(n, f.missing));
-  std::vector<Type> types;
-  for (size_t i = 1; i < operands.size(); ++i) types.push_back(e.type(operands[i]));
-  ScanAttrs attrs;
-  attrs.carries = 1;
-  attrs.length = Dim(depth);
+  const Dim trees(static_cast<int64_t>(roots.size()));
+  const int64_t inner = static_cast<int64_t>(walk.tests.size()), depth = depth_of(n, f);
+  const ValueId start =
+      e.broadcast_in(table(e, walk.numbers_of(roots)), {e.extent(x, 0), trees}, {1});
+  if (depth == 0) return e.sub(start, static_cast<double>(inner));
+  const std::vector<Type> types{e.type(start), e.type(x)};
+  ScanAttrs attrs{.carries = 1, .length = Dim(depth)};
   attrs.body = n.function(n.loc().node, types, [&](Emitter& b, const std::vector<ValueId>& p) {
-    const auto of_node = [&](size_t operand) { return b.take(p[operand], p[0], 0); };
-    const ValueId seen = take_along(b, p[1], of_node(2), 1), value = of_node(3);
-    ValueId yes = passes(b, *tests.begin(), seen, value);
-    for (auto test = std::next(tests.begin()); test != tests.end(); ++test) {
-      const ValueId is = b.compare(Comparison::eq, of_node(6), static_cast<double>(*test));
-      yes = b.select(is, passes(b, *test, seen, value), yes);
-    }
-    if (tracks) {
-      const ValueId known = b.compare(Comparison::ne, of_node(p.size() - 1), 0.0);
-      yes = b.binary(ops::bit_or, yes, b.binary(ops::bit_and, b.unary(ops::is_nan, seen), known));
-    }
-    return b.emit(ops::tuple, {b.select(yes, of_node(4), of_node(5))});
+    const ValueId row = b.clamp(p[0], 0, static_cast<double>(inner - 1));
+    const auto of_node = [&](ValueId values) { return b.take(values, row, 0); };
+    const ValueId feature = of_node(table(b, walk.of_tests(f.feature)));
+    const ValueId yes = passes_test(b, f, walk, take_along(b, p[1], feature, 1), of_node);
+    const ValueId next = b.select(yes, of_node(table(b, walk.numbers_of(walk.of_tests(f.yes)))),
+                                  of_node(table(b, walk.numbers_of(walk.of_tests(f.no)))));
+    const ValueId ended = b.compare(Comparison::ge, p[0], static_cast<double>(inner));
+    return b.emit(ops::tuple, {b.select(ended, p[0], next)});
   });
-  return e.get(e.emit(ops::scan, operands, attrs), 0);
+  const ValueId ends = e.get(e.emit(ops::scan, {e.dimension(Dim(depth)), start, x}, attrs), 0);
+  return e.sub(ends, static_cast<double>(inner));
+}
+
+/// The outputs that leaves below a node have weights for.
+std::set<int64_t> outputs_below(const Forest& f, int64_t root) {
+  std::set<int64_t> outputs;
+  std::set<int64_t> seen;
+  std::vector<int64_t> todo{root};
+  while (!todo.empty()) {
+    const int64_t place = todo.back();
+    todo.pop_back();
+    if (!seen.insert(place).second) continue;
+    const size_t at = static_cast<size_t>(place);
+    if (f.test[at] != static_cast<int64_t>(Test::leaf)) {
+      todo.insert(todo.end(), {f.yes[at], f.no[at]});
+      continue;
+    }
+    for (int64_t k = 0; k < f.outputs; ++k) {
+      if (f.weights[static_cast<size_t>(place * f.outputs + k)] != 0) outputs.insert(k);
+    }
+  }
+  return outputs;
+}
+
+/// Roots in the order of the only output that each tree's leaves have weights for, where there is
+/// one and all outputs have as many trees; none otherwise.
+std::optional<Ints> roots_by_output(const Forest& f) {
+  const size_t each = f.roots.size() / static_cast<size_t>(f.outputs);
+  std::vector<Ints> trees(static_cast<size_t>(f.outputs));
+  Ints any;  // trees that say nothing
+  for (const int64_t root : f.roots) {
+    const std::set<int64_t> outputs = outputs_below(f, root);
+    if (outputs.size() > 1) return std::nullopt;
+    (outputs.empty() ? any : trees[static_cast<size_t>(*outputs.begin())]).push_back(root);
+  }
+  Ints result;
+  for (Ints& roots : trees) {
+    for (; roots.size() < each && !any.empty(); any.pop_back()) roots.push_back(any.back());
+    if (roots.size() != each) return std::nullopt;
+    result.insert(result.end(), roots.begin(), roots.end());
+  }
+  return any.empty() ? std::optional(result) : std::nullopt;
+}
+
+/// The weights of leaves for an output.
+std::vector<double> weights_of(const Forest& f, const Walk& walk, int64_t output) {
+  std::vector<double> result;
+  for (const int64_t leaf : walk.leaves) {
+    result.push_back(f.weights[static_cast<size_t>(leaf * f.outputs + output)]);
+  }
+  return result;
+}
+
+/// What each tree says: [examples, outputs, trees for each], or [examples, trees, outputs] where
+/// trees have weights for several.
+ValueId said_by_trees(NodeContext& n, const Forest& f, ValueId x, bool& by_output) {
+  Emitter& e = n.e;
+  const Walk walk(f);
+  const int64_t leaves = static_cast<int64_t>(walk.leaves.size());
+  const std::optional<Ints> roots = roots_by_output(f);
+  by_output = roots.has_value();
+  const ValueId reached = leaves_of(n, f, walk, roots.value_or(f.roots), x);
+  std::vector<double> weights(static_cast<size_t>(leaves * (roots ? 1 : f.outputs)), 0);
+  for (int64_t k = 0; k < f.outputs; ++k) {
+    const std::vector<double> of_output = weights_of(f, walk, k);
+    for (size_t leaf = 0; leaf < of_output.size(); ++leaf) {
+      if (roots) {
+        weights[leaf] += of_output[leaf];
+      } else {
+        weights[leaf * static_cast<size_t>(f.outputs) + static_cast<size_t>(k)] = of_output[leaf];
+      }
+    }
+  }
+  const ValueId all = ml_vector(n, weights, e.element(x));
+  if (!roots) return e.take(e.reshape(all, {Dim(leaves), Dim(f.outputs)}), reached, 0);
+  const int64_t each = static_cast<int64_t>(f.roots.size()) / f.outputs;
+  return e.reshape(e.take(all, reached, 0), {e.extent(x, 0), Dim(f.outputs), Dim(each)});
 }
 
 }  // namespace
@@ -111,24 +220,20 @@ int64_t Forest::add(Test kind, int64_t feature_id, double threshold, bool missin
   return place;
 }
 
-/// What the trees say together: [examples, outputs].
 ValueId scores_of(NodeContext& n, const Forest& f, ValueId x, const std::string& aggregate) {
   Emitter& e = n.e;
-  const Dim nodes(static_cast<int64_t>(f.value.size()));
-  const ValueId weights = e.reshape(ml_vector(n, f.weights, e.element(x)), {nodes, Dim(f.outputs)});
-  const ValueId said = e.take(weights, leaves_of(n, f, x), 0);
-  ValueId scores;
-  if (aggregate == "SUM") {
-    scores = e.reduce(Reduction::sum, said, {1});
-  } else if (aggregate == "AVERAGE") {
-    scores = e.mean(said, {1});
-  } else if ((aggregate == "MIN" || aggregate == "MAX") && f.outputs == 1) {
-    scores = e.reduce(aggregate == "MIN" ? Reduction::min : Reduction::max, said, {1});
-  } else {
-    n.fail(
-        fmt::format("aggregate_function {} of {} targets is not supported", aggregate, f.outputs));
+  bool by_output = false;
+  const ValueId said = said_by_trees(n, f, x, by_output);
+  const Ints trees{by_output ? 2 : 1};
+  if (aggregate == "SUM") return e.reduce(Reduction::sum, said, trees);
+  if (aggregate == "AVERAGE") {
+    const double count = static_cast<double>(f.roots.size());
+    return e.div(e.reduce(Reduction::sum, said, trees), count);
   }
-  return scores;
+  if ((aggregate == "MIN" || aggregate == "MAX") && f.outputs == 1) {
+    return e.reduce(aggregate == "MIN" ? Reduction::min : Reduction::max, said, trees);
+  }
+  n.fail(fmt::format("aggregate_function {} of {} targets is not supported", aggregate, f.outputs));
 }
 
 std::vector<double> numbers_of(const Literal& tensor) {
