@@ -96,6 +96,7 @@ void feature_vectorizer(NodeContext& n) {
   std::vector<ValueId> parts;
   for (size_t i = 0; i < widths.size(); ++i) {
     if (n.rank(i) < 1) n.fail("needs inputs of rank 1 or more");
+    if (widths[i] < 0) n.fail(fmt::format("attribute \"inputdimensions\" has {}", widths[i]));
     const Dim rows = n.rank(i) == 1 ? Dim(1) : n.shape(i)[0];
     const Dim features = product(n.shape(i), n.rank(i) == 1 ? 0 : 1, n.rank(i));
     if (!features.is_constant()) n.fail("needs inputs with a known number of features");

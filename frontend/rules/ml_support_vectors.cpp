@@ -173,7 +173,8 @@ ValueId both_sides(NodeContext& n, ValueId score) {
   Emitter& e = n.e;
   const std::string transform = n.attr_string("post_transform", "NONE");
   if (transform == "NONE") return e.concat({e.unary(ops::neg, score), score}, 1);
-  if (transform == "LOGISTIC") score = e.unary(ops::sigmoid, score);
+  const bool kept = transform == "SOFTMAX" || transform == "SOFTMAX_ZERO";
+  if (!kept) score = transformed(n, score, transform);
   return e.concat({e.sub(e.like(score, 1), score), score}, 1);
 }
 
@@ -199,10 +200,11 @@ void svm_classifier(NodeContext& n) {
   const ValueId x = ml_features(n);
   const Ints counts = n.attr_ints("vectors_per_class").value_or(Ints());
   const int64_t vectors = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  if (vectors == 0) return linear_classifier(n, x, labels);
-  if (static_cast<int64_t>(counts.size()) != classes || classes < 2) {
-    n.fail(fmt::format("attribute \"vectors_per_class\" has {} values for {} classes",
-                       counts.size(), classes));
+  if (counts.empty() || vectors == 0) return linear_classifier(n, x, labels);
+  const bool negative = std::ranges::any_of(counts, [](int64_t count) { return count < 0; });
+  if (static_cast<int64_t>(counts.size()) != classes || classes < 2 || negative) {
+    n.fail(fmt::format(
+        "attribute \"vectors_per_class\" has to have a number for each of {} classes", classes));
   }
   const std::vector<Pair> pairs = pairs_of(classes);
   const ValueId scores = pair_scores(n, x, counts, pairs);

@@ -59,10 +59,11 @@ struct Node {
 
 class Search {
  public:
-  Search(const PlacementProblem& problem, int64_t capacity,
+  Search(const PlacementProblem& problem, int64_t capacity, const PlacementBudget& budget,
          const std::function<void(int64_t)>& progress)
       : problem_(problem),
         capacity_(capacity),
+        budget_(budget),
         progress_(progress),
         lives_(problem),
         all_totals_(lives_.totals(problem)),
@@ -79,16 +80,17 @@ class Search {
     }
   }
 
-  PlacementResult run(int64_t node_limit) {
+  PlacementResult run() {
     PlacementResult result;
     for (int64_t share = 2 * static_cast<int64_t>(problem_.buffers.size()) + 1;; share *= 2) {
       for (const std::array<Rank, 3>& ranking : kRankings) {
         ranking_ = ranking;
-        share_end_ = std::min(node_limit, nodes_ + share);
+        share_end_ = std::min(budget_.nodes, nodes_ + share);
         result.status = search();
         result.nodes = nodes_;
+        result.visits = visits_;
         if (result.status == PlaceStatus::placed) result.offsets = std::move(solution_);
-        if (result.status != PlaceStatus::undecided || nodes_ >= node_limit) return result;
+        if (result.status != PlaceStatus::undecided || is_spent()) return result;
       }
     }
   }
@@ -98,6 +100,9 @@ class Search {
 
   int64_t bytes(size_t i) const { return problem_.buffers[i].bytes; }
   const PlacementLives::Span& span(size_t i) const { return lives_.spans[i]; }
+
+  bool is_spent() const { return nodes_ >= budget_.nodes || visits_ >= budget_.visits; }
+  void visit(size_t count) { visits_ += static_cast<int64_t>(count); }
 
   void reset() {
     const size_t count = problem_.buffers.size();
@@ -142,7 +147,7 @@ class Search {
     stack_.push_back(std::move(root));
     Outcome outcome = enter(stack_.back());
     while (!stack_.empty()) {
-      if (nodes_ >= share_end_) return PlaceStatus::undecided;
+      if (nodes_ >= share_end_ || is_spent()) return PlaceStatus::undecided;
       outcome = advance(outcome);
     }
     return outcome == Outcome::solved ? PlaceStatus::placed : PlaceStatus::infeasible;
@@ -183,6 +188,7 @@ class Search {
     if (progress_ && nodes_ % kProgressNodes == 0) progress_(nodes_);
     Node node;
     node.part = parent.children[parent.child];
+    visit(node.part->members.size());
     int64_t least_end = INT64_MAX;
     for (const size_t i : node.part->members) {
       if (offsets_[i] == kUnplaced) least_end = std::min(least_end, least_[i] + bytes(i));
@@ -215,6 +221,7 @@ class Search {
     if (fits) raise_floors();
     for (const size_t s : marked_sections_) marked_[s] = false;
     marked_sections_.clear();
+    visit(node.part->end - node.part->begin);
     for (size_t s = node.part->begin; fits && s < node.part->end; ++s) {
       fits = totals_[s] == 0 || std::max(floors_[s], candidate.offset) + totals_[s] <= capacity_;
     }
@@ -224,6 +231,7 @@ class Search {
   /// Lifts whoever lives together with the placed buffer above it; whether there is nobody left.
   bool raise_neighbours(size_t placed, bool& fits) {
     bool nobody = true;
+    visit(lives_.neighbours[placed].size());
     for (const Neighbour& n : lives_.neighbours[placed]) {
       if (offsets_[n.other] != kUnplaced) continue;
       nobody = false;
@@ -251,6 +259,7 @@ class Search {
   void raise_floors() {
     for (const size_t s : marked_sections_) {
       int64_t floor = INT64_MAX;
+      visit(live_in_[s].size());
       for (const size_t i : live_in_[s]) {
         if (offsets_[i] == kUnplaced) floor = std::min(floor, least_[i]);
       }
@@ -352,6 +361,7 @@ class Search {
 
   const PlacementProblem& problem_;
   int64_t capacity_;
+  PlacementBudget budget_;
   const std::function<void(int64_t)>& progress_;
   PlacementLives lives_;
   std::vector<int64_t> all_totals_;
@@ -359,7 +369,7 @@ class Search {
   std::vector<std::vector<size_t>> overlaps_of_;  // per buffer
 
   std::array<Rank, 3> ranking_ = kRankings[0];
-  int64_t nodes_ = 0, share_end_ = 0;
+  int64_t nodes_ = 0, share_end_ = 0, visits_ = 0;
   std::vector<int64_t> offsets_, solution_;
   std::vector<int64_t> least_;     // per buffer: the lowest offset that is left
   std::vector<int64_t> totals_;    // per section: bytes to place
@@ -377,9 +387,10 @@ class Search {
 
 }  // namespace
 
-PlacementResult place_buffers(const PlacementProblem& problem, int64_t capacity, int64_t node_limit,
+PlacementResult place_buffers(const PlacementProblem& problem, int64_t capacity,
+                              PlacementBudget budget,
                               const std::function<void(int64_t)>& progress) {
-  return Search(problem, capacity, progress).run(node_limit);
+  return Search(problem, capacity, budget, progress).run();
 }
 
 }  // namespace backcast

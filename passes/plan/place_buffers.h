@@ -32,10 +32,22 @@ struct PlacementProblem {
 
 enum class PlaceStatus { placed, infeasible, undecided };
 
+/// What a search may take. Counted, not timed, so that results are the same everywhere.
+struct PlacementBudget {
+  int64_t nodes = 0;
+  /// Buffers and sections of time looked at, some 10^9 in a few seconds: a node takes from a few of
+  /// them to millions, where many small buffers live long.
+  int64_t visits = INT64_MAX;
+
+  PlacementBudget(int64_t node_limit, int64_t visit_limit = INT64_MAX)
+      : nodes(node_limit), visits(visit_limit) {}
+};
+
 struct PlacementResult {
   PlaceStatus status = PlaceStatus::undecided;
   std::vector<int64_t> offsets;  // placed: one per buffer, in bytes
-  int64_t nodes = 0;             // search nodes visited
+  int64_t nodes = 0;             // of the search
+  int64_t visits = 0;
 };
 
 /// Least number of bytes that any placement needs: the most that is live at one time, where a pair
@@ -43,9 +55,9 @@ struct PlacementResult {
 int64_t least_bytes(const PlacementProblem& problem);
 
 /// Offsets so that everything ends at `capacity` or below, "infeasible" when there are none, or
-/// "undecided" after `node_limit` nodes. Deterministic: the limit counts nodes, not time.
-/// `progress`, where given, is told the nodes visited now and then.
-PlacementResult place_buffers(const PlacementProblem& problem, int64_t capacity, int64_t node_limit,
+/// "undecided" when the budget is spent. `progress`, where given, is told the nodes now and then.
+PlacementResult place_buffers(const PlacementProblem& problem, int64_t capacity,
+                              PlacementBudget budget,
                               const std::function<void(int64_t)>& progress = {});
 
 /// Bytes up to the end of the highest buffer: several orders of greedy best fit, the best kept.

@@ -28,19 +28,21 @@ int64_t end_of(const PlacementProblem& problem, const std::vector<int64_t>& offs
 
 }  // namespace
 
-TightPlacement place_tightly(const PlacementProblem& problem, int64_t node_limit,
+TightPlacement place_tightly(const PlacementProblem& problem, PlacementBudget budget,
                              const PlacementProgress& progress) {
   TightPlacement best;
   best.bytes = problem.buffers.empty() ? 0 : place_greedily(problem, best.offsets);
   best.bound = least_bytes(problem);
   const int64_t step = granule(problem);
   int64_t low = best.bound, capacity = low;
-  while (low < best.bytes && best.nodes < node_limit) {
-    const int64_t share = std::max<int64_t>((node_limit - best.nodes) / 2, 1);
+  while (low < best.bytes && best.nodes < budget.nodes && best.visits < budget.visits) {
+    const PlacementBudget share(std::max<int64_t>((budget.nodes - best.nodes) / 2, 1),
+                                std::max<int64_t>((budget.visits - best.visits) / 2, 1));
     PlacementResult tried = place_buffers(problem, capacity, share, [&](int64_t nodes) {
       if (progress) progress(best.nodes + nodes, best.bytes, best.bound);
     });
     best.nodes += std::max<int64_t>(tried.nodes, 1);
+    best.visits += tried.visits;
     if (tried.status == PlaceStatus::placed) {
       best.offsets = std::move(tried.offsets);
       best.bytes = end_of(problem, best.offsets);

@@ -23,10 +23,11 @@ using loop::BufferId;
 using loop::LiveRange;
 using loop::Program;
 
-/// Nodes of the search times buffers, about proportional to its time: a few seconds, or a
-/// twentieth.
-int64_t work_of(PlacementSearch search) {
-  return search == PlacementSearch::full ? 20'000'000 : 1'000'000;
+/// A few seconds, or a twentieth: nodes times buffers are about proportional to the time, visits
+/// where nodes take longer than most.
+PlacementBudget budget_of(PlacementSearch search, int64_t buffers) {
+  const int64_t share = search == PlacementSearch::full ? 20 : 1;
+  return {share * 1'000'000 / (buffers + 1), share * 50'000'000};
 }
 
 /// A block of arena: one storage, or several that take over from one another.
@@ -55,7 +56,7 @@ class Planner {
  public:
   Planner(const Program& program, const TargetInfo& target, const PlacementProgress& progress = {},
           PlacementSearch search = PlacementSearch::full)
-      : result_(program), progress_(progress), work_(work_of(search)) {
+      : result_(program), progress_(progress), search_(search) {
     alignment_ = std::max<int64_t>(target.vector_bits / 8, 8);
   }
 
@@ -285,8 +286,8 @@ class Planner {
   }
 
   void place(const PlacementProblem& problem) {
-    const int64_t count = static_cast<int64_t>(blocks_.size());
-    const TightPlacement placed = place_tightly(problem, work_ / (count + 1), progress_);
+    const PlacementBudget budget = budget_of(search_, static_cast<int64_t>(blocks_.size()));
+    const TightPlacement placed = place_tightly(problem, budget, progress_);
     for (size_t b = 0; b < blocks_.size(); ++b) {
       for (BufferId id : blocks_[b].members) result_.buffers[size_t(id)].offset = placed.offsets[b];
     }
@@ -297,7 +298,7 @@ class Planner {
 
   Program result_;
   PlacementProgress progress_;
-  int64_t work_;
+  PlacementSearch search_;
   int64_t alignment_ = 16;
   std::vector<LiveRange> ranges_;
   std::vector<Block> blocks_;

@@ -9,13 +9,16 @@ from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_classification
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestClassifier, StackingClassifier, VotingClassifier
+from sklearn.ensemble import (IsolationForest, RandomForestClassifier, RandomForestRegressor,
+                              StackingClassifier, VotingClassifier)
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, LocalOutlierFactor
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (KBinsDiscretizer, OneHotEncoder, OrdinalEncoder,
+                                   PolynomialFeatures, StandardScaler)
 from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import all_estimators
@@ -79,6 +82,11 @@ def chosen():
     for make in (LogisticRegression, DecisionTreeClassifier, SVC, RandomForestClassifier):
         yield f"{make.__name__}_words", Case(make(), x, words)
         yield f"{make.__name__}_binary", Case(make(), x, binary)
+    for make in (IsolationForest, GaussianMixture, BayesianGaussianMixture):
+        yield make.__name__, Case(make(), x, y)
+    yield "LocalOutlierFactor", Case(LocalOutlierFactor(novelty=True), x, y)
+    yield "KBinsDiscretizer_ordinal", Case(KBinsDiscretizer(encode="ordinal"), x, y)
+    yield "trees_of_several", Case(RandomForestRegressor(20), x, np.stack([targets, x[:, 2]], 1))
     yield "scaled_svc", Case(make_pipeline(StandardScaler(), SVC()), x, y)
     yield "pca_mlp", Case(make_pipeline(StandardScaler(), PCA(4), MLPClassifier(max_iter=50)), x, y)
     yield "polynomial_ridge", Case(make_pipeline(PolynomialFeatures(3), Ridge()), x, targets)

@@ -1,10 +1,10 @@
 // The placers on small problems: the search finds a placement exactly where trying every offset
 // finds one.
-#include "passes/plan/place_buffers.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
+
+#include "passes/plan/place_tightly.h"
 
 namespace backcast {
 namespace {
@@ -151,6 +151,24 @@ TEST(PlaceBuffers, StopsAtTheLimit) {
   const PlacementResult r = place_buffers(p, least_bytes(p), 3);
   EXPECT_LE(r.nodes, 3);
   EXPECT_NE(r.status, PlaceStatus::infeasible);
+}
+
+/// Where many small buffers live long, a node is worth thousands: what was looked at counts.
+TEST(PlaceBuffers, StopsWhereNodesAreDear) {
+  Problems problems(5);
+  PlacementProblem p;
+  for (int i = 0; i < 150; ++i) {
+    const int64_t first = problems.number(0, 50);
+    p.buffers.push_back({first, first + problems.number(50, 150), problems.number(2, 9) * 8, 16});
+  }
+  constexpr int64_t kVisits = 5'000'000;
+  const PlacementResult r = place_buffers(p, least_bytes(p), {1'000'000'000, kVisits});
+  EXPECT_EQ(r.status, PlaceStatus::undecided);
+  EXPECT_LT(r.visits, 2 * kVisits);
+  EXPECT_GT(r.visits, 1000 * r.nodes);
+  const TightPlacement tight = place_tightly(p, {1'000'000'000, kVisits});
+  EXPECT_LT(tight.visits, 2 * kVisits);
+  EXPECT_TRUE(placement_is_valid(p, tight.offsets));
 }
 
 }  // namespace
