@@ -1,6 +1,5 @@
 // ai.onnx.ml: what turns categories into numbers, and what puts features together.
 #include <algorithm>
-#include <cmath>
 
 #include "frontend/operators.h"
 #include "frontend/rules/ml_classes.h"
@@ -9,18 +8,18 @@
 namespace backcast {
 namespace {
 
+void refuse_words(const NodeContext& n, const std::string& attribute) {
+  const OnnxAttribute* words = n.find(attribute);
+  if (!words || words->strings.empty()) return;
+  n.fail(fmt::format("attribute \"{}\": strings are not supported; leave this part to the caller",
+                     attribute));
+}
+
 /// The list that the attributes of some name hold: a tensor, integers or floats, whichever there
 /// is.
 std::optional<Literal> list_of(NodeContext& n, const std::string& name) {
-  const OnnxAttribute* words = n.find(name + "_strings");
-  if (words && !words->strings.empty()) {
-    n.fail(
-        fmt::format("attribute \"{}_strings\": strings are not supported; leave this part to the "
-                    "caller",
-                    name));
-  }
-  std::optional<Literal> result;
-  if (std::optional<Literal> tensor = n.attr_tensor(name + "_tensor")) result = tensor;
+  refuse_words(n, name + "_strings");
+  std::optional<Literal> result = n.attr_tensor(name + "_tensor");
   if (const auto ints = n.attr_ints(name + "_int64s"); ints && !ints->empty()) {
     result = Literal::from_ints({static_cast<int64_t>(ints->size())}, *ints);
   }
@@ -75,9 +74,7 @@ void label_encoder(NodeContext& n) {
 
 /// Categories that are not listed give zeros, also where ONNX would stop.
 void one_hot_encoder(NodeContext& n) {
-  if (const OnnxAttribute* words = n.find("cats_strings"); words && !words->strings.empty()) {
-    n.fail("its categories are strings, which are not supported; leave this part to the caller");
-  }
+  refuse_words(n, "cats_strings");
   const Ints categories = n.attr_ints("cats_int64s").value_or(Ints());
   if (categories.empty()) n.fail("attribute \"cats_int64s\" is missing");
   const ValueId x = n.e.cast(n.input(0), ElementType::i64);

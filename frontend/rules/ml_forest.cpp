@@ -4,6 +4,7 @@
 #include "frontend/rules/ml_forest.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "frontend/rules/families.h"
@@ -20,8 +21,7 @@ int64_t depth_of(const NodeContext& n, const Forest& f) {
   int64_t deepest = 0;
   while (!todo.empty()) {
     const size_t node = static_cast<size_t>(todo.back());
-    const bool leaf = f.test[node] == static_cast<int64_t>(Test::leaf);
-    if (states[node] == State::fresh && !leaf) {
+    if (states[node] == State::fresh && !f.is_leaf(todo.back())) {
       states[node] = State::open;
       for (const int64_t next : {f.yes[node], f.no[node]}) {
         if (states[static_cast<size_t>(next)] == State::open) n.fail("its nodes form no tree");
@@ -47,8 +47,7 @@ struct Walk {
 
   explicit Walk(const Forest& f) : number(f.value.size()) {
     for (int64_t place = 0; place < f.size(); ++place) {
-      const bool is_leaf = f.test[static_cast<size_t>(place)] == static_cast<int64_t>(Test::leaf);
-      (is_leaf ? leaves : tests).push_back(place);
+      (f.is_leaf(place) ? leaves : tests).push_back(place);
     }
     int64_t next = 0;
     for (const std::vector<int64_t>* places : {&tests, &leaves}) {
@@ -90,10 +89,10 @@ ValueId passes_test(Emitter& e, const Forest& f, const Walk& walk, ValueId x,
   const std::vector<double> values = walk.of_tests(f.value);
   const ValueId value = of_node(e.constant(
       Literal::from_doubles(e.element(x), {static_cast<int64_t>(values.size())}, values)));
+  const ValueId kind = tests.size() > 1 ? of_node(table(e, kinds)) : ValueId();
   ValueId yes = passes(e, *tests.begin(), x, value);
   for (auto test = std::next(tests.begin()); test != tests.end(); ++test) {
-    const ValueId is =
-        e.compare(Comparison::eq, of_node(table(e, kinds)), static_cast<double>(*test));
+    const ValueId is = e.compare(Comparison::eq, kind, static_cast<double>(*test));
     yes = e.select(is, passes(e, *test, x, value), yes);
   }
   if (std::ranges::none_of(missing, [](auto m) { return m != 0; })) return yes;
@@ -139,8 +138,8 @@ std::set<int64_t> outputs_below(const Forest& f, int64_t root) {
     const int64_t place = todo.back();
     todo.pop_back();
     if (!seen.insert(place).second) continue;
-    const size_t at = static_cast<size_t>(place);
-    if (f.test[at] != static_cast<int64_t>(Test::leaf)) {
+    if (!f.is_leaf(place)) {
+      const size_t at = static_cast<size_t>(place);
       todo.insert(todo.end(), {f.yes[at], f.no[at]});
       continue;
     }
@@ -171,39 +170,31 @@ std::optional<Ints> roots_by_output(const Forest& f) {
   return any.empty() ? std::optional(result) : std::nullopt;
 }
 
-/// The weights of leaves for an output.
-std::vector<double> weights_of(const Forest& f, const Walk& walk, int64_t output) {
-  std::vector<double> result;
+/// What each tree says to every output: [examples, trees, outputs].
+ValueId said_to_all(NodeContext& n, const Forest& f, ValueId x) {
+  const Walk walk(f);
+  std::vector<double> weights;
   for (const int64_t leaf : walk.leaves) {
-    result.push_back(f.weights[static_cast<size_t>(leaf * f.outputs + output)]);
+    const auto own = f.weights.begin() + leaf * f.outputs;
+    weights.insert(weights.end(), own, own + f.outputs);
   }
-  return result;
+  const Shape shape{Dim(static_cast<int64_t>(walk.leaves.size())), Dim(f.outputs)};
+  const ValueId table = n.e.reshape(ml_vector(n, weights, n.e.element(x)), shape);
+  return n.e.take(table, leaves_of(n, f, walk, f.roots, x), 0);
 }
 
-/// What each tree says: [examples, outputs, trees for each], or [examples, trees, outputs] where
-/// trees have weights for several.
-ValueId said_by_trees(NodeContext& n, const Forest& f, ValueId x, bool& by_output) {
-  Emitter& e = n.e;
+/// What each tree says to its only output: [examples, outputs, trees for each].
+ValueId said_to_one(NodeContext& n, const Forest& f, ValueId x, const Ints& roots) {
   const Walk walk(f);
-  const int64_t leaves = static_cast<int64_t>(walk.leaves.size());
-  const std::optional<Ints> roots = roots_by_output(f);
-  by_output = roots.has_value();
-  const ValueId reached = leaves_of(n, f, walk, roots.value_or(f.roots), x);
-  std::vector<double> weights(static_cast<size_t>(leaves * (roots ? 1 : f.outputs)), 0);
-  for (int64_t k = 0; k < f.outputs; ++k) {
-    const std::vector<double> of_output = weights_of(f, walk, k);
-    for (size_t leaf = 0; leaf < of_output.size(); ++leaf) {
-      if (roots) {
-        weights[leaf] += of_output[leaf];
-      } else {
-        weights[leaf * static_cast<size_t>(f.outputs) + static_cast<size_t>(k)] = of_output[leaf];
-      }
-    }
+  std::vector<double> weights;
+  for (const int64_t leaf : walk.leaves) {
+    const auto own = f.weights.begin() + leaf * f.outputs;
+    weights.push_back(std::accumulate(own, own + f.outputs, 0.0));
   }
-  const ValueId all = ml_vector(n, weights, e.element(x));
-  if (!roots) return e.take(e.reshape(all, {Dim(leaves), Dim(f.outputs)}), reached, 0);
-  const int64_t each = static_cast<int64_t>(f.roots.size()) / f.outputs;
-  return e.reshape(e.take(all, reached, 0), {e.extent(x, 0), Dim(f.outputs), Dim(each)});
+  const ValueId table = ml_vector(n, weights, n.e.element(x));
+  const Dim each(static_cast<int64_t>(roots.size()) / f.outputs);
+  return n.e.reshape(n.e.take(table, leaves_of(n, f, walk, roots, x), 0),
+                     {n.e.extent(x, 0), Dim(f.outputs), each});
 }
 
 }  // namespace
@@ -222,9 +213,9 @@ int64_t Forest::add(Test kind, int64_t feature_id, double threshold, bool missin
 
 ValueId scores_of(NodeContext& n, const Forest& f, ValueId x, const std::string& aggregate) {
   Emitter& e = n.e;
-  bool by_output = false;
-  const ValueId said = said_by_trees(n, f, x, by_output);
-  const Ints trees{by_output ? 2 : 1};
+  const std::optional<Ints> roots = roots_by_output(f);
+  const ValueId said = roots ? said_to_one(n, f, x, *roots) : said_to_all(n, f, x);
+  const Ints trees{roots ? 2 : 1};
   if (aggregate == "SUM") return e.reduce(Reduction::sum, said, trees);
   if (aggregate == "AVERAGE") {
     const double count = static_cast<double>(f.roots.size());

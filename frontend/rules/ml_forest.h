@@ -16,6 +16,9 @@ struct Forest {
   std::vector<double> weights;  // [nodes, outputs], of the leaves
 
   int64_t size() const { return static_cast<int64_t>(value.size()); }
+  bool is_leaf(int64_t place) const {
+    return test[static_cast<size_t>(place)] == static_cast<int64_t>(Test::leaf);
+  }
   /// Gives the place of the node. A leaf's `value` is not read.
   int64_t add(Test kind, int64_t feature_id, double threshold, bool missing_passes);
 };

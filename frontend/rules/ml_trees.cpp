@@ -57,7 +57,7 @@ Forest forest_of(const NodeContext& n, const std::string& kind, int64_t outputs)
     return found->second;
   };
   for (size_t i = 0; i < count; ++i) {
-    if (f.test[i] == static_cast<int64_t>(Test::leaf)) continue;
+    if (f.is_leaf(static_cast<int64_t>(i))) continue;
     f.yes[i] = place(trees[i], yes[i]);
     f.no[i] = place(trees[i], no[i]);
   }

@@ -9,7 +9,6 @@ Files that an exporter or ONNX Runtime refuses are named and do not count."""
 import contextlib
 import os
 import pathlib
-import subprocess
 import sys
 import warnings
 
@@ -21,7 +20,7 @@ import torch
 from networks import NETWORKS
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from onnx_reference import optimise, run_in_both_ways, write_data
+from onnx_reference import fault_of, fault_of_results, optimise, run_in_both_ways, write_data
 
 OPSET = 17
 ROUNDING = 1e-5  # of results near 1, beside what ONNX Runtime's own two ways differ by
@@ -77,26 +76,19 @@ def write_reference(path, inputs):
     return None
 
 
-def call(command):
-    """None, or the end of what a command that failed printed."""
-    done = subprocess.run(command, capture_output=True, text=True)
-    return None if done.returncode == 0 else (done.stdout + done.stderr).strip()[-300:]
-
-
 def check(backcast, path):
     folder = path.with_suffix("")
     tolerance = ROUNDING + 4 * float((folder / "noise").read_text())
 
     def verified(model):
-        return call([backcast, "verify", model, "--data", folder, "--rtol", "1e-4",
-                     "--atol", str(tolerance)])
+        return fault_of_results(backcast, model, folder, tolerance)
 
     faults = {"run": verified(path)}
     fused = folder / "optimised.onnx"
     if optimise(path, fused):
         faults["optimised"] = verified(fused)
-    faults["train"] = call([backcast, "compile", path, "--train", "--loss", "mse", "--emit",
-                            "c", "--name", "net", "-o", folder / "library"])
+    faults["train"] = fault_of([backcast, "compile", path, "--train", "--loss", "mse", "--emit",
+                                "c", "--name", "net", "-o", folder / "library"])
     return [f"{what}: {why}" for what, why in faults.items() if why]
 
 

@@ -1,4 +1,6 @@
-"""What ONNX Runtime computes of a model, and data sets for `backcast verify`."""
+"""What ONNX Runtime computes of a model, data sets for `backcast verify`, and what it says."""
+
+import subprocess
 
 from onnx import numpy_helper
 
@@ -45,3 +47,15 @@ def write_data(folder, inputs, outputs, number=0):
     for kind, tensors in (("input", inputs), ("output", outputs)):
         for i, (name, array) in enumerate(tensors.items()):
             write_tensor(folder / f"{kind}_{i}.pb", array, name)
+
+
+def fault_of(command):
+    """None, or the end of what a command that failed printed."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    return None if done.returncode == 0 else (done.stdout + done.stderr).strip()[-300:]
+
+
+def fault_of_results(backcast, model, folder, tolerance):
+    """What Backcast computes of the data sets in a folder that is not near what they expect."""
+    return fault_of([backcast, "verify", model, "--data", folder, "--rtol", "1e-4", "--atol",
+                     str(tolerance)])
