@@ -5,6 +5,8 @@
 
 #include "frontend/graph_importer.h"
 #include "frontend/graph_names.h"
+#include "frontend/loop_states.h"
+#include "frontend/loop_trips.h"
 #include "frontend/onnx_tensors.h"
 #include "ir/graph/error.h"
 
@@ -23,6 +25,20 @@ ValueId as_scalar(Emitter& e, ValueId x, ElementType element, const char* what, 
   }
   return e.rank(x) == 0 ? x : e.reshape(x, {});
 }
+
+/// Number of trips and condition come before a Loop's states, their rows behind a Scan's.
+std::optional<LoopWithoutUnchanged> changing_states(const OnnxNode& node) {
+  const size_t inputs = node.inputs.size();
+  if (node.op_type == "Loop") {
+    return inputs > 2 ? without_unchanged_states(node, inputs - 2, 2, 1) : std::nullopt;
+  }
+  const OnnxAttribute* rows = find_attribute(node, "num_scan_inputs");
+  if (!rows || rows->i < 1 || rows->i >= static_cast<int64_t>(inputs)) return std::nullopt;
+  return without_unchanged_states(node, inputs - static_cast<size_t>(rows->i), 0, 0);
+}
+
+/// Number of the trip and condition change places between a Loop's body and a scan.
+size_t swapped_first(size_t i) { return i == 0 ? 1 : i == 1 ? 0 : i; }
 
 }  // namespace
 
@@ -45,8 +61,21 @@ std::vector<ValueId> GraphImporter::import_control(const OnnxNode& node, const L
   if (scope.depth >= kMaxGraphDepth) throw CompileError(loc, "graphs are nested too deeply");
   builder_->set_loc(loc);
   if (node.op_type == "If") return import_if(node, loc, scope);
-  if (node.op_type == "Loop") return import_loop(node, loc, scope);
-  return opset < 9 ? import_batched_scan(node, loc, scope) : import_scan(node, loc, scope);
+  if (node.op_type == "Scan" && opset < 9) return import_batched_scan(node, loc, scope);
+  const std::optional<LoopWithoutUnchanged> loop = changing_states(node);
+  if (!loop) return import_changing(node, loc, scope);
+  const std::vector<ValueId> values = import_changing(loop->node, loc, scope);
+  std::vector<ValueId> outputs;
+  size_t next = 0;
+  for (const std::optional<std::string>& unchanged : loop->outputs) {
+    outputs.push_back(unchanged ? use(scope, *unchanged) : values[next++]);
+  }
+  return outputs;
+}
+
+std::vector<ValueId> GraphImporter::import_changing(const OnnxNode& node, const Loc& loc,
+                                                    Scope& scope) {
+  return node.op_type == "Loop" ? import_loop(node, loc, scope) : import_scan(node, loc, scope);
 }
 
 /// What has to be handed to a body: weights, which may be trained, and what run time computes.
@@ -260,18 +289,20 @@ std::vector<ValueId> GraphImporter::import_if(const OnnxNode& node, const Loc& l
 // ---- Loop
 // ----------------------------------------------------------------------------------------
 
-/// The most trips a Loop makes. `exact`: the number of trips is known to be this.
-Dim GraphImporter::trip_bound(const OnnxNode& node, const Loc& loc, Scope& scope, ValueId trips,
-                              size_t first_row, bool& exact) {
-  exact = false;
-  if (trips.valid()) {
-    const std::optional<Dims> known = known_->dims(trips);
-    if (known && known->size() == 1) {
-      const Dim count = (*known)[0];
-      exact = !count.is_constant() || count.constant() <= kEndless;
-      if (exact) return count.is_constant() ? Dim(std::max<int64_t>(count.constant(), 0)) : count;
-    }
-  }
+/// How many trips a Loop makes at most, when the file gives that as a constant or a shape.
+std::optional<Dim> GraphImporter::given_trips(ValueId trips) {
+  if (!trips.valid()) return std::nullopt;
+  const std::optional<Dims> known = known_->dims(trips);
+  if (!known || known->size() != 1) return std::nullopt;
+  const Dim count = (*known)[0];
+  if (!count.is_constant()) return count;
+  if (count.constant() > kEndless) return std::nullopt;
+  return Dim(std::max<int64_t>(count.constant(), 0));
+}
+
+/// A bound for a Loop whose trips are neither given nor counted.
+Dim GraphImporter::trip_bound(const OnnxNode& node, const Loc& loc, Scope& scope,
+                              size_t first_row) {
   if (max_trips_) return Dim(*max_trips_);
   if (first_row >= node.outputs.size()) return Dim(kEndless);
   for (size_t k = first_row; k < node.outputs.size(); ++k) {
@@ -281,6 +312,26 @@ Dim GraphImporter::trip_bound(const OnnxNode& node, const Loc& loc, Scope& scope
   throw CompileError(loc, fmt::format("stacks \"{}\" over a number of trips that only run time "
                                       "knows; give it a bound with --max-trips",
                                       node.outputs[first_row]));
+}
+
+/// The trips that the condition alone makes, when nothing that it depends on is data. `operands`:
+/// of the body.
+std::optional<int64_t> GraphImporter::counted_trips(const Function& body, size_t carries,
+                                                    const std::vector<ValueId>& operands,
+                                                    const std::optional<Dim>& given) {
+  std::optional<int64_t> limit;
+  if (given) {
+    if (!given->is_constant()) return std::nullopt;
+    limit = given->constant();
+  }
+  KnownLoop loop;
+  loop.condition = 1;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const bool is_tensor = builder_->type(operands[i]).is_tensor();
+    loop.start.push_back(is_tensor ? known_->literal(operands[i]) : std::nullopt);
+    loop.next.push_back(i < carries ? std::optional(swapped_first(i)) : std::nullopt);
+  }
+  return count_trips(result_.module, body, loop, limit);
 }
 
 std::vector<ValueId> GraphImporter::import_loop(const OnnxNode& node, const Loc& loc,
@@ -295,32 +346,22 @@ std::vector<ValueId> GraphImporter::import_loop(const OnnxNode& node, const Loc&
     throw CompileError(loc, fmt::format("carries {} values and gives {}; the body gives {}", states,
                                         node.outputs.size(), body.graph->outputs.size()));
   }
-  bool exact = false;
-  const Dim bound = trip_bound(node, loc, scope, inputs[0], states, exact);
   builder_->set_loc(loc);
-  ValueId trips = e.integer(bound.is_constant() ? bound.constant() : 0);
-  if (exact) {
-    trips = e.dimension(bound);
-  } else if (inputs[0].valid()) {
-    trips = as_scalar(e, inputs[0], ElementType::i64, "number of trips", loc);
-  }
-  const std::optional<Literal> start =
-      inputs[1].valid() ? known_->literal(inputs[1]) : Literal::scalar(ElementType::boolean, 1);
+  // In the body's order: number of the trip, condition, values.
   std::vector<ValueId> operands{
-      trips,
-      inputs[1].valid() ? as_scalar(e, inputs[1], ElementType::boolean, "condition", loc)
-                        : e.scalar(ElementType::boolean, 1),
-      e.integer(0)};
+      e.integer(0), inputs[1].valid()
+                        ? as_scalar(e, inputs[1], ElementType::boolean, "condition", loc)
+                        : e.scalar(ElementType::boolean, 1)};
   std::vector<Type> params{TensorType{ElementType::i64, {}}, TensorType{ElementType::boolean, {}}};
   for (size_t k = 2; k < inputs.size(); ++k) {
     if (!inputs[k].valid()) throw CompileError(loc, fmt::format("input {} is missing", k));
     operands.push_back(inputs[k]);
     params.push_back(builder_->type(inputs[k]));
   }
+  const std::optional<Literal> start = known_->literal(operands[1]);
   bool always = false;
   ScanAttrs attrs;
-  attrs.carries = static_cast<int64_t>(states) + 2;
-  attrs.length = bound;
+  attrs.carries = static_cast<int64_t>(params.size());
   attrs.body = import_body(
       body, params, body.captures, loc, scope,
       [&](const std::vector<ValueId>& given, const std::vector<ValueId>& outputs) {
@@ -333,13 +374,29 @@ std::vector<ValueId> GraphImporter::import_loop(const OnnxNode& node, const Loc&
         // The carries come first in the scan: condition, number of the trip, values.
         return builder_->emit(ops::tuple, results);
       });
-  // The body's first parameters are the number and the condition; a scan wants the condition first.
+  attrs.conditional = !(always && start && start->as_int(0) != 0);
+  for (const ValueId id : operands_of(body.captures, scope)) operands.push_back(id);
+
+  const std::optional<Dim> given = given_trips(inputs[0]);
+  std::optional<int64_t> counted;
+  if (attrs.conditional) {
+    const Function& function = result_.module.function(attrs.body.name);
+    counted = counted_trips(function, params.size(), operands, given);
+  }
+  builder_->set_loc(loc);
+  attrs.length = counted ? Dim(*counted) : given ? *given : trip_bound(node, loc, scope, states);
+  const bool runtime_trips = inputs[0].valid() && !known_->dims(inputs[0]);
+  if (counted && !runtime_trips) attrs.conditional = false;
+  const ValueId trips = runtime_trips || (!counted && !given && inputs[0].valid())
+                            ? as_scalar(e, inputs[0], ElementType::i64, "number of trips", loc)
+                            : e.dimension(attrs.length);
+
+  // A scan wants the condition first.
   attrs.body = build_function(attrs.body.name + "/trip", [&] {
     const Function& callee = result_.module.function(attrs.body.name);
     std::vector<ValueId> values;
     for (size_t i = 0; i < callee.params.size(); ++i) {
-      const size_t which = i == 0 ? 1 : i == 1 ? 0 : i;
-      const Node& param = callee.node(callee.params[which]);
+      const Node& param = callee.node(callee.params[swapped_first(i)]);
       builder_->set_loc(param.loc);
       values.push_back(builder_->parameter(parameter_name(param), param.type));
     }
@@ -347,8 +404,8 @@ std::vector<ValueId> GraphImporter::import_loop(const OnnxNode& node, const Loc&
     builder_->set_loc(loc);
     return builder_->emit(ops::call, values, CallAttrs{attrs.body});
   });
-  attrs.conditional = !(always && start && start->as_int(0) != 0);
-  for (const ValueId id : operands_of(body.captures, scope)) operands.push_back(id);
+  std::swap(operands[0], operands[1]);
+  operands.insert(operands.begin(), trips);
   const ValueId result = builder_->emit(ops::scan, operands, attrs);
   std::vector<ValueId> outputs;
   for (size_t k = 0; k < node.outputs.size(); ++k) {

@@ -73,6 +73,8 @@ class GraphImporter {
     std::vector<std::string> captures;  // those of them that are operands
   };
   std::vector<ValueId> import_control(const OnnxNode& node, const Loc& loc, Scope& scope);
+  /// A Loop or Scan.
+  std::vector<ValueId> import_changing(const OnnxNode& node, const Loc& loc, Scope& scope);
   std::vector<ValueId> import_if(const OnnxNode& node, const Loc& loc, Scope& scope);
   std::vector<ValueId> import_loop(const OnnxNode& node, const Loc& loc, Scope& scope);
   std::vector<ValueId> import_scan(const OnnxNode& node, const Loc& loc, Scope& scope);
@@ -90,8 +92,11 @@ class GraphImporter {
   FunctionRef import_body(const Body& body, const std::vector<Type>& params,
                           const std::vector<std::string>& captures, const Loc& loc, Scope& scope,
                           const Wrap& wrap);
-  Dim trip_bound(const OnnxNode& node, const Loc& loc, Scope& scope, ValueId trips,
-                 size_t first_row, bool& exact);
+  std::optional<Dim> given_trips(ValueId trips);
+  std::optional<int64_t> counted_trips(const Function& body, size_t carries,
+                                       const std::vector<ValueId>& operands,
+                                       const std::optional<Dim>& given);
+  Dim trip_bound(const OnnxNode& node, const Loc& loc, Scope& scope, size_t first_row);
 
   const OperatorRule& rule_of(const OnnxNode& node, const Loc& loc, const Scope& scope,
                               int64_t& version) const;

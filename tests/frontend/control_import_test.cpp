@@ -76,6 +76,80 @@ TEST(Loops, RowsNeedABound) {
   EXPECT_EQ(rows, (std::vector<double>{1, 3, 5, 0, 0, 0}));
 }
 
+/// As TensorFlow's loops come: no number of trips, the condition compares counters that are
+/// carried. Stacks x, and gives the counter as well.
+ModelBuilder counting_loop(const std::string& limit) {
+  ModelBuilder body;
+  body.input("i", {}, onnx_type::kInt64).input("go", {}, onnx_type::kBool);
+  body.input("at", {"1"}, onnx_type::kInt64).input("x", {});
+  body.node("count", "Add", {"at", "two"}, {"on"}).node("less", "Less", {"on", limit}, {"less"});
+  body.node("and", "And", {"less", "go"}, {"again"}).node("add", "Add", {"x", "x"}, {"next"});
+  body.node("same", "Identity", {"x"}, {"row"}).output("again", {}, onnx_type::kBool);
+  body.output("on", {"1"}, onnx_type::kInt64).output("next", {}).output("row", {});
+  ModelBuilder m;
+  m.ints("zero", {0}).ints("two", {2}).ints("seven", {7});
+  m.ints("most", {INT64_MAX}).input("x", {}).input("data", {}, onnx_type::kInt64);
+  m.output("last", {}).output("rows", {"?"});
+  m.node("loop", "Loop", {"most", "", "zero", "x"}, {"at", "last", "rows"}, {graph("body", body)});
+  return m;
+}
+
+TEST(Loops, TripsUpToAConstantAreCounted) {
+  const ImportedModel model = counting_loop("seven").import();
+  verify(model.module);
+  EXPECT_EQ(model.module.function("main").result_type().to_string(), "(f32[], f32[4])");
+  EXPECT_FALSE(find_op(model, ops::scan)->attrs.as<ScanAttrs>().conditional);
+  const Value result = evaluate(model.module, model.module.function("main"),
+                                {scalar(3), Literal::from_ints({}, {0})});
+  EXPECT_EQ(result.elements[0].tensor.as_double(0), 48);
+  EXPECT_EQ(result.elements[1].tensor.as_doubles(), (std::vector<double>{3, 6, 12, 24}));
+}
+
+TEST(Loops, TripsUpToDataAreNotCounted) {
+  EXPECT_THAT(complaint_of(counting_loop("data")), HasSubstr("--max-trips"));
+}
+
+/// x ← x * w, w and a shape are handed on; `outside` is what the body sees as its `w`.
+ModelBuilder handing_on(const std::string& outside, const std::string& inner_name) {
+  ModelBuilder body;
+  body.input("i", {}, onnx_type::kInt64).input("go", {}, onnx_type::kBool).input("x", {"3"});
+  body.input(inner_name, {"3"}).input("to", {"2"}, onnx_type::kInt64);
+  body.node("mul", "Mul", {"x", inner_name}, {"next"}).node("same", "Identity", {"to"}, {"to_on"});
+  body.node("shape", "Reshape", {"next", "to"}, {"row"});
+  body.output("go", {}, onnx_type::kBool).output("next", {"3"}).output(inner_name, {"3"});
+  body.output("to_on", {"2"}, onnx_type::kInt64).output("row", {"1", "3"});
+  ModelBuilder m;
+  m.ints("n", {4}).ints("flat", {1, 3}).input("x", {"3"}).input(outside, {"3"});
+  m.output("last", {"3"}).output("kept", {"3"}).output("rows", {"4", "1", "3"});
+  m.node("loop", "Loop", {"n", "", "x", outside, "flat"}, {"last", "kept", "to", "rows"},
+         {graph("body", body)});
+  return m;
+}
+
+TEST(Loops, StatesThatAreHandedOnAreNotCarried) {
+  const ImportedModel model = handing_on("weight", "w").import();
+  verify(model.module);
+  const Node* scan = find_op(model, ops::scan);
+  ASSERT_NE(scan, nullptr);
+  EXPECT_EQ(scan->attrs.as<ScanAttrs>().carries, 3);  // condition, number, x
+  const Value x = Literal::from_doubles(ElementType::f32, {3}, {1, 2, 3});
+  const Value w = Literal::from_doubles(ElementType::f32, {3}, {2, 1, 0});
+  const Value result = evaluate(model.module, model.module.function("main"), {x, w});
+  EXPECT_EQ(result.elements[0].tensor.as_doubles(), (std::vector<double>{16, 2, 0}));
+  EXPECT_EQ(result.elements[1].tensor.as_doubles(), (std::vector<double>{2, 1, 0}));
+  EXPECT_EQ(result.elements[2].tensor.as_double(3), 4);
+}
+
+TEST(Loops, WhatIsHandedOnKeepsItsValueBesideAnotherOfItsName) {
+  // The body gives another "next" than the one outside.
+  const ImportedModel model = handing_on("next", "w").import();
+  verify(model.module);
+  const Value x = Literal::from_doubles(ElementType::f32, {3}, {1, 2, 3});
+  const Value w = Literal::from_doubles(ElementType::f32, {3}, {2, 1, 0});
+  const Value result = evaluate(model.module, model.module.function("main"), {x, w});
+  EXPECT_EQ(result.elements[0].tensor.as_doubles(), (std::vector<double>{16, 2, 0}));
+}
+
 TEST(Loops, ConstantTripsAreTheLength) {
   ModelBuilder body;
   body.input("i", {}, onnx_type::kInt64).input("go", {}, onnx_type::kBool).input("x", {"3"});

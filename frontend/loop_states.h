@@ -1,0 +1,26 @@
+// States of loops that every trip hands on as they are: converters carry weights, lengths and
+// sequences through their loops, where they would be copied and their values not be known.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/onnx_model.h"
+
+namespace backcast {
+
+struct LoopWithoutUnchanged {
+  OnnxNode node;  // whose body takes those states from around it
+  /// For each output of the loop as it was: the value it is, or nothing where it is the next one of
+  /// `node`.
+  std::vector<std::optional<std::string>> outputs;
+};
+
+/// Of a Loop or Scan whose states begin at `first_input` of the node and of its body, and at
+/// `first_output` of the body's outputs. Nothing when every state changes.
+std::optional<LoopWithoutUnchanged> without_unchanged_states(const OnnxNode& node, size_t states,
+                                                             size_t first_input,
+                                                             size_t first_output);
+
+}  // namespace backcast
