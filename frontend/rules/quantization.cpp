@@ -119,7 +119,9 @@ ValueId spread(NodeContext& n, ValueId parameter, const Shape& x, int64_t axis) 
   return repeat_blocks(e, parameter, axis, block, x[static_cast<size_t>(axis)]);
 }
 
+/// Of one scale for all there may be any axis in the file.
 int64_t quantisation_axis(const NodeContext& n) {
+  if (n.e.type(n.input(1)).element_count() == Dim(1)) return 0;
   return n.rank(0) == 0 ? 0 : n.attr_axis("axis", n.rank(0) == 1 ? 0 : 1, n.rank(0));
 }
 

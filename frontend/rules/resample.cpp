@@ -165,12 +165,15 @@ struct Sizes {
   std::vector<bool> unchanged;
 };
 
+/// In f32, in which scales are given: 15 × (23 / 15) is 23 there, and below it with the exact value
+/// of the f32 next to 23 / 15.
 Dim floor_scaled(const NodeContext& n, const Dim& extent, double scale) {
   if (scale == 1) return extent;
   if (!extent.is_constant()) {
     n.fail(fmt::format("needs a known input size; bind {} with --dim", extent.to_string()));
   }
-  const double scaled = std::floor(static_cast<double>(extent.constant()) * scale);
+  const double scaled =
+      std::floor(static_cast<float>(extent.constant()) * static_cast<float>(scale));
   if (!(scaled >= 0 && scaled < 1e9)) n.fail(fmt::format("a scale is {}", scale));
   return Dim(static_cast<int64_t>(scaled));
 }

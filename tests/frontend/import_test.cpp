@@ -228,28 +228,38 @@ TEST(Operators, BatchNormalizationTrainsWhenItsStatisticsAreAskedFor) {
   EXPECT_EQ(results.elements[2].tensor.as_double(0), 2);
 }
 
-// 17 / 1.7 is 10 in f32, in which scales are given; the nearest element is decided there.
-TEST(Operators, ResizeFindsTheNearestElementInF32) {
+/// What a Resize makes of the numbers 0, 1, … of one dimension.
+Value resized(int64_t count, float scale, const std::string& output, const std::string& transform) {
   ModelBuilder m(13);
-  m.input("x", {"12"}).output("y", {"20"});
+  m.input("x", {std::to_string(count)}).output("y", {output});
   OnnxTensor scales;
   scales.name = "scales";
   scales.data_type = onnx_type::kFloat;
   scales.dims = {1};
-  const auto held = std::make_shared<std::vector<float>>(std::vector<float>{1.7f});
+  const auto held = std::make_shared<std::vector<float>>(std::vector<float>{scale});
   scales.float_data = *held;
   scales.owner = held;
   m.model().graph.initializers.push_back(scales);
   m.node("r", "Resize", {"x", "", "scales"}, {"y"},
-         {ModelBuilder::string("coordinate_transformation_mode", "asymmetric"),
+         {ModelBuilder::string("coordinate_transformation_mode", transform),
           ModelBuilder::string("nearest_mode", "floor")});
   std::vector<double> numbers;
-  for (int i = 0; i < 12; ++i) numbers.push_back(i);
+  for (int64_t i = 0; i < count; ++i) numbers.push_back(static_cast<double>(i));
   const ImportedModel model = m.import();
-  const Value y = evaluate(model.module, model.module.function("main"),
-                           {Literal::from_doubles(ElementType::f32, {12}, numbers)});
+  return evaluate(model.module, model.module.function("main"),
+                  {Literal::from_doubles(ElementType::f32, {count}, numbers)});
+}
+
+// 17 / 1.7 is 10 in f32, in which scales are given; the nearest element is decided there.
+TEST(Operators, ResizeFindsTheNearestElementInF32) {
+  const Value y = resized(12, 1.7f, "20", "asymmetric");
   EXPECT_EQ(y.tensor.as_double(16), 9);
   EXPECT_EQ(y.tensor.as_double(17), 10);
+}
+
+// 15 × (23 / 15) is 23 in f32.
+TEST(Operators, ResizeFindsTheExtentInF32) {
+  EXPECT_EQ(resized(15, 23.0f / 15, "23", "half_pixel").tensor.shape(), std::vector<int64_t>{23});
 }
 
 TEST(Operators, TableIsSound) {
