@@ -13,6 +13,12 @@ bool is_splat(const Builder& b, ValueId id, double value) {
   return constant != nullptr && constant->is_splat(value);
 }
 
+bool is_exact_float(const Builder& b, const Node& cast) {
+  const std::optional<ValueRange> from = range_of(b.tensor_type(cast.operands[0]).element);
+  const ElementType to = cast.type.tensor().element;
+  return from && from->reach() <= 0x1p16 && (to == ElementType::f32 || to == ElementType::f64);
+}
+
 namespace {
 
 using Result = std::optional<ValueId>;
@@ -177,13 +183,6 @@ Result cast_of_wider(Builder& b, const Node& node) {
   return b.emit(ops::cast, {inner.operands[0]}, node.attrs);
 }
 
-/// Integers of at most 16 bits are numbers of every float type that is computed in.
-bool is_exact_float(Builder& b, const Node& cast) {
-  const std::optional<ValueRange> from = range_of(b.tensor_type(cast.operands[0]).element);
-  const ElementType to = cast.type.tensor().element;
-  return from && from->reach() <= 0x1p16 && (to == ElementType::f32 || to == ElementType::f64);
-}
-
 /// What is converted to floats and, however rounded, back.
 Result cast_of_whole(Builder& b, const Node& node) {
   const Node inner = operand(b, node, 0);
@@ -244,44 +243,6 @@ Result cast_of_repeated(Builder& b, const Node& node) {
   if (spread.op != &ops::broadcast || byte_size(to) >= byte_size(from)) return std::nullopt;
   const ValueId narrow = b.emit(ops::cast, {spread.operands[0]}, node.attrs);
   return b.emit(ops::reshape, {b.emit(ops::broadcast, {narrow}, spread.attrs)}, joined.attrs);
-}
-
-/// Has every window an element that is no padding?
-bool is_never_empty(const ReduceWindowAttrs& attrs) {
-  for (size_t d = 0; d < attrs.window.size(); ++d) {
-    for (const Dim& pad : {attrs.pad_low[d], attrs.pad_high[d]}) {
-      if (pad == Dim(0)) continue;
-      if (!pad.is_constant() || pad.constant() >= attrs.window[d]) return false;
-      if (attrs.dilation[d] != 1) return false;
-    }
-  }
-  return true;
-}
-
-/// The largest of integers that were converted, and scaled by one positive number: neither changes
-/// their order.
-Result maximum_of_integers(Builder& b, const Node& node) {
-  const ReduceWindowAttrs& attrs = node.attrs.as<ReduceWindowAttrs>();
-  if (attrs.kind != Reduction::max || !is_never_empty(attrs)) return std::nullopt;
-  const Node inner = operand(b, node, 0);
-  const Shape& shape = node.type.tensor().shape;
-  if (inner.op == &ops::cast && is_exact_float(b, inner)) {
-    const ValueId largest = b.emit(ops::reduce_window, {inner.operands[0]}, node.attrs);
-    return b.emit(ops::cast, {largest}, inner.attrs);
-  }
-  if (inner.op != &ops::mul) return std::nullopt;
-  const Node whole = operand(b, inner, 0), wide = operand(b, inner, 1);
-  const std::optional<double> scale = splat_of(b, inner.operands[1]);
-  if (whole.op != &ops::cast || !is_exact_float(b, whole) || wide.op != &ops::broadcast) {
-    return std::nullopt;
-  }
-  if (!scale || !(*scale > 0) || !std::isfinite(*scale) ||
-      !wide.attrs.as<BroadcastAttrs>().dims.empty()) {
-    return std::nullopt;
-  }
-  const ValueId largest = b.emit(ops::reduce_window, {inner.operands[0]}, node.attrs);
-  const ValueId by = b.emit(ops::broadcast, {wide.operands[0]}, BroadcastAttrs{shape, {}});
-  return b.emit(ops::mul, {largest, by});
 }
 
 /// Conversion to integers saturates, NaN gives 0 either way.
@@ -460,7 +421,6 @@ const AlgebraicRule kRules[] = {
     {"transpose(c * wide(x)) = c * wide(transpose(x))", &ops::transpose, move_integers},
     {"slice(c * wide(x)) = c * wide(slice(x))", &ops::slice, move_integers},
     {"gather(c * wide(x)) = c * wide(gather(x))", &ops::gather, move_integers},
-    {"max(c * wide(x)) = c * wide(max(x))", &ops::reduce_window, maximum_of_integers},
     {"-(-x) = x", &ops::neg, double_negation},
     {"not(not(x)) = x", &ops::bit_not, double_negation},
     {"relu(relu(x)) = relu(x)", &ops::relu, idempotent},
@@ -470,6 +430,14 @@ const AlgebraicRule kRules[] = {
 
 }  // namespace
 
-std::span<const AlgebraicRule> algebraic_rules() { return kRules; }
+std::span<const AlgebraicRule> algebraic_rules() {
+  static const std::vector<AlgebraicRule> kAll = [] {
+    std::vector<AlgebraicRule> all(std::begin(kRules), std::end(kRules));
+    const std::span<const AlgebraicRule> windows = window_rules();
+    all.insert(all.end(), windows.begin(), windows.end());
+    return all;
+  }();
+  return kAll;
+}
 
 }  // namespace backcast

@@ -21,6 +21,8 @@ struct AlgebraicRule {
 };
 
 std::span<const AlgebraicRule> algebraic_rules();
+/// Those of them that are about windows: convolutions and pooling (algebra_windows.cpp).
+std::span<const AlgebraicRule> window_rules();
 
 // The three below take a Builder or a Function.
 
@@ -49,5 +51,9 @@ std::optional<double> splat_of(const Graph& graph, ValueId id) {
 
 /// Every element of the value is known to be `value`.
 bool is_splat(const Builder& b, ValueId id, double value);
+
+/// Whether a cast gives floats that are exactly its integers: those of at most 16 bits are numbers
+/// of every float type that is computed in.
+bool is_exact_float(const Builder& b, const Node& cast);
 
 }  // namespace backcast

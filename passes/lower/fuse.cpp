@@ -192,7 +192,8 @@ class Fusion {
     const std::set<size_t>& readers = list_.readers(value);
     if (chooses(producer.definition) && (in_reduction || readers.size() > 1)) return false;
     if (price.total() == 0) return true;
-    if (points(consumer, program_.symbols) > points(producer.definition, program_.symbols)) {
+    if (points(consumer, program_.symbols) > points(producer.definition, program_.symbols) &&
+        (in_reduction || readers.size() > 1 || !reads_once(program_, consumer, value))) {
       return false;
     }
     if (readers.size() == 1) return true;

@@ -9,6 +9,7 @@
 #include "ir/loop/text.h"
 #include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
+#include "passes/schedule/affine.h"
 
 namespace backcast {
 
@@ -159,6 +160,32 @@ std::set<BufferId> operands(const Definition& definition) {
   for_each_access(definition,
                   [&](const loop::ExprNode& read, bool) { result.insert(buffer_id(read.name)); });
   return result;
+}
+
+bool reads_once(const Program& program, const Definition& map, BufferId id) {
+  const std::vector<Expr>* place = nullptr;
+  bool same = true;
+  for_each_access(map, [&](const loop::ExprNode& read, bool) {
+    if (program.owner(buffer_id(read.name)) != program.owner(id)) return;
+    const auto equals = [](const Expr& a, const Expr& b) { return loop::equal(a, b); };
+    same = same && (!place || std::equal(place->begin(), place->end(), read.args.begin(),
+                                         read.args.end(), equals));
+    place = &read.args;
+  });
+  if (!place || !same) return false;
+  // Every axis moves along one dimension of its own.
+  std::set<size_t> taken;
+  return std::all_of(map.axes.begin(), map.axes.end(), [&](const loop::Axis& axis) {
+    int64_t extent = 0;
+    if (loop::as_constant(axis.extent, extent) && extent == 1) return true;
+    size_t found = 0;
+    for (size_t d = 0; d < place->size(); ++d) {
+      const std::optional<int64_t> step = coefficient((*place)[d], axis.name);
+      if (!step || (*step != 0 && !taken.insert(d).second)) return false;
+      found += *step != 0;
+    }
+    return found == 1;
+  });
 }
 
 void adopt(Unit& unit, const Unit& other) {

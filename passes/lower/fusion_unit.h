@@ -46,6 +46,10 @@ bool is_shared(const loop::Program& program, loop::BufferId id, int64_t points);
 /// The buffers that a definition of a unit reads.
 std::set<loop::BufferId> operands(const loop::Definition& definition);
 
+/// Whether a map reads each element of a buffer at most once, all at one place: a border around it
+/// adds points, but no reads.
+bool reads_once(const loop::Program& program, const loop::Definition& map, loop::BufferId id);
+
 /// Locations and sizes of another unit, whose definition this one has taken in.
 void adopt(Unit& unit, const Unit& other);
 
