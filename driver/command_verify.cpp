@@ -24,7 +24,7 @@ struct Options {
   std::vector<std::string> dims;
   std::string data, emit = "lib";
   bool evaluator = false;
-  double rtol = kOnnxRelative, atol = kOnnxAbsolute;
+  Tolerance tolerance;
   ModelOptions model_options;
 };
 
@@ -74,7 +74,7 @@ int run(Options& o) {
   size_t passed = 0;
   double worst = 0;
   for (size_t s = 0; s < sets.size(); ++s) {
-    const ComparedOutput c = compare(results[s], sets[s].outputs, o.rtol, o.atol);
+    const ComparedOutput c = compare(results[s], sets[s].outputs, o.tolerance);
     worst = std::max(worst, c.worst);
     passed += c.passed;
     if (!c.passed) fmt::print("{}: {}\n", sets[s].name, c.message);
@@ -96,8 +96,14 @@ Action add_verify(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--emit", o->emit, "lib or c")->capture_default_str();
   app.add_flag("--evaluator", o->evaluator, "evaluate the imported graph instead of compiling it");
-  app.add_option("--rtol", o->rtol, "relative tolerance")->capture_default_str();
-  app.add_option("--atol", o->atol, "absolute tolerance")->capture_default_str();
+  app.add_option("--rtol", o->tolerance.relative, "relative tolerance")->capture_default_str();
+  app.add_option("--atol", o->tolerance.absolute, "absolute tolerance")->capture_default_str();
+  app.add_option(
+         "--steps", o->tolerance.steps,
+         "by how much integers of 8 bits may differ: how quantised results round depends on "
+         "the order of what leads to them")
+      ->check(CLI::Range(0, 255))
+      ->capture_default_str();
   o->model_options.add_to(app);
   app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
   return [o] { return run(*o); };

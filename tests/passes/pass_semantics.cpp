@@ -126,7 +126,7 @@ std::string check(PipelineResult state, const std::vector<std::string>& passes,
     wrong = round_trip(state);
     if (!wrong.empty()) return fmt::format("after {}: {}", pass, wrong);
     std::vector<Literal> after = results(state, inputs);
-    ComparedOutput c = compare(after, before, kRelative, kAbsolute);
+    ComparedOutput c = compare(after, before, {kRelative, kAbsolute});
     if (!c.passed) return fmt::format("after {}: {}", pass, c.message);
     before = std::move(after);
   }
