@@ -8,6 +8,7 @@
 
 #include "ir/loop/instruction_counts.h"
 #include "ir/loop/step_access.h"
+#include "passes/lower/loop_bands.h"
 #include "passes/lower/row_bands.h"
 #include "passes/plan/bands_for_memory.h"
 
@@ -34,6 +35,17 @@ std::string describe(const Program& program, const BandsForMemory& bands, int64_
   for (const loop::EntryPoint& entry : program.entries) all += entry.steps.size();
   return fmt::format("computes {} of {} steps in bands, which copy {} bytes, arena {} → {} bytes",
                      bands.banded, all, bands.kept, before, after);
+}
+
+/// The same for rows of loops, before bands of other steps are told.
+std::string describe_loops(int64_t before, int64_t after) {
+  return fmt::format("computes what loops read a few trips at a time, arena {} → {} bytes", before,
+                     after);
+}
+
+void tell(std::string* summary, const std::string& loops, const std::string& bands) {
+  if (summary == nullptr) return;
+  *summary = loops.empty() || bands.empty() ? loops + bands : loops + "; " + bands;
 }
 
 /// What a planned program takes: flash, and RAM as so much flash; instructions per run.
@@ -64,17 +76,28 @@ Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram,
   const int64_t budget = ram - whole.state_bytes;
   if (whole.arena_bytes <= budget) return best;
   int64_t least = whole.arena_bytes;
+  Program start = program;
+  std::string loops;
+  if (std::optional<Program> tried = loop_bands(program)) {
+    const int64_t arena = planned(*tried).arena_bytes;
+    if (arena < least) {
+      loops = describe_loops(least, arena);
+      tell(summary, loops, "");
+      best = start = *std::move(tried);
+      least = arena;
+    }
+  }
   std::vector<BandChoice> before;
   /// The arena that bands chosen for a goal lead to; nothing where they are those of the last one.
   const auto aim_at = [&](int64_t goal) -> std::optional<int64_t> {
-    BandsForMemory bands = bands_for_memory(program, band_costs(target), goal);
+    BandsForMemory bands = bands_for_memory(start, band_costs(target), goal);
     if (bands.choices.empty() || bands.choices == before) return std::nullopt;
-    const Program tried = *band_steps(program, bands.choices);
+    const Program tried = *band_steps(start, bands.choices);
     const int64_t arena = planned(tried).arena_bytes;
     if (arena < least) {
       best = tried;
       least = arena;
-      if (summary != nullptr) *summary = describe(program, bands, whole.arena_bytes, arena);
+      tell(summary, loops, describe(start, bands, whole.arena_bytes, arena));
     }
     before = std::move(bands.choices);
     return arena;
@@ -105,26 +128,38 @@ Program worthwhile_bands(const Program& program, const TargetInfo& target,
   const int64_t most =
       program.states().empty() ? whole.arena_bytes : planned.once(program).arena_bytes;
   const double most_executed = without.executed * (1 + kShareOfTime);
-  Program best = program;
+  Program start = program;
+  std::string loops;
   int64_t least = without.price;
+  const auto is_worth = [&](const Outcome& outcome) {
+    return outcome.executed <= most_executed && outcome.price < least;
+  };
+  if (std::optional<Program> tried = loop_bands(program)) {
+    const Program result = planned.again(*tried);
+    const Outcome outcome = outcome_of(result);
+    if (is_worth(outcome)) {
+      loops = describe_loops(whole.arena_bytes, result.arena_bytes);
+      tell(summary, loops, "");
+      start = *std::move(tried);
+      least = outcome.price;
+    }
+  }
+  Program best = start;
   std::vector<BandChoice> before;
   int misses = 0;
   for (double goal = static_cast<double>(most); goal >= 1 && misses < kMaxMisses;
        goal *= kGoalFalls) {
-    BandsForMemory bands =
-        bands_for_memory(program, band_costs(target), static_cast<int64_t>(goal));
+    BandsForMemory bands = bands_for_memory(start, band_costs(target), static_cast<int64_t>(goal));
     ++misses;
     if (bands.choices == before) continue;
-    const Program tried = *band_steps(program, bands.choices);
+    const Program tried = *band_steps(start, bands.choices);
     const Program result = planned.again(tried);
     const Outcome outcome = outcome_of(result);
-    if (outcome.executed <= most_executed && outcome.price < least) {
+    if (is_worth(outcome)) {
       misses = 0;
       best = tried;
       least = outcome.price;
-      if (summary != nullptr) {
-        *summary = describe(program, bands, whole.arena_bytes, result.arena_bytes);
-      }
+      tell(summary, loops, describe(start, bands, whole.arena_bytes, result.arena_bytes));
     }
     before = std::move(bands.choices);
   }

@@ -171,8 +171,8 @@ NETWORKS |= {
     "stft_spectrogram": layer((2000, 1), kl.STFTSpectrogram, mode="log", frame_length=256,
                               frame_step=128),
     "discretize": layer((6,), kl.Discretization, bin_boundaries=[-1.0, 0.0, 0.5]),
-    "one_hot": layer((6,), kl.CategoryEncoding, num_tokens=12, output_mode="multi_hot",
-                     dtype="int32"),
+    "one_hot": stack((1,), lambda: kl.CategoryEncoding(num_tokens=12, output_mode="one_hot"),
+                     lambda: kl.Dense(4), dtype="int32"),
     "noise_dropout": stack(SERIES, lambda: kl.GaussianNoise(0.1), lambda: kl.SpatialDropout1D(0.3),
                            lambda: kl.Dense(4), lambda: kl.Dropout(0.5)),
 }
