@@ -10,6 +10,8 @@
 #include "ir/loop/add.h"
 #include "ir/loop/step_access.h"
 #include "ir/loop/text.h"
+#include "passes/lower/join_bands.h"
+#include "passes/lower/moved_steps.h"
 #include "passes/lower/row_steps.h"
 
 namespace backcast {
@@ -189,19 +191,18 @@ class LoopBands {
       around.symbol = loop::add_symbol(program_, "band", {0, part.bands - 1});
       first = first + Dim::symbol(around.symbol) * Dim(part.trips);
     }
-    trip_ = {{whole.symbol, first + trip}};
-    moved_.clear();
+    MovedSteps moved(program_, {{whole.symbol, first + trip}});
     std::vector<Step> steps;
     for (const Producer& producer : producers) {
       steps.push_back(some_rows(producer, first - before, part.rows));
       const BufferId rows = steps.back().buffers[producer.written];
       loop::for_each_buffer(whole, [&](BufferId id) {
-        if (program_.owner(id) == producer.tensor && !moved_.contains(id)) {
-          moved_[id] = row_of(producer, id, rows, whole.symbol, before + trip);
+        if (program_.owner(id) == producer.tensor && !moved.replaces(id)) {
+          moved.replace(id, row_of(producer, id, rows, whole.symbol, before + trip));
         }
       });
     }
-    for (Step& step : trips.body) move(step);
+    for (Step& step : trips.body) moved.move(step);
     steps.push_back(std::move(trips));
     if (part.bands == 1) return steps;
     around.body = std::move(steps);
@@ -224,7 +225,7 @@ class LoopBands {
       const Window part =
           window_of(whole.buffers[access.param].shape, access.dimension, {1, 1 + count});
       BufferId& id = call.buffers[access.param];
-      id = view(id, part.shape, trip * Dim(part.offset));
+      id = add_part(program_, id, part.shape, trip * Dim(part.offset));
     }
     Buffer window = program_.buffer(producer.tensor);
     window.shape[producer.form.writes[0].dimension] = Dim(count);
@@ -239,49 +240,11 @@ class LoopBands {
     const Dim first = loop::byte_offset(program_, id).substitute({{symbol, Dim(0)}});
     const int64_t begin = first.constant() / byte_size(program_.buffer(id).element);
     const Dims shape = program_.buffer(id).shape;
-    return view(rows, shape, Dim(begin) + row * Dim(producer.row_elements));
-  }
-
-  void move(Step& step) {
-    for (BufferId& id : step.buffers) {
-      if (id >= 0) id = moved(id);
-    }
-    for (Dim& size : step.sizes) size = size.substitute(trip_);
-    step.count = step.count.substitute(trip_);
-    for (Step& inner : step.body) move(inner);
-    for (Step& inner : step.otherwise) move(inner);
-  }
-
-  /// The buffer that stands for one of the loop's body.
-  BufferId moved(BufferId id) {
-    const auto found = moved_.find(id);
-    if (found != moved_.end()) return found->second;
-    const Dim offset = loop::byte_offset(program_, id), now = offset.substitute(trip_);
-    BufferId result = id;
-    if (!(now == offset)) {
-      const Dims shape = program_.buffer(id).shape;
-      const Dim elements = Dim::floor_div(now, Dim(byte_size(program_.buffer(id).element)));
-      result = view(program_.owner(id), shape, elements);
-    }
-    moved_[id] = result;
-    return result;
-  }
-
-  BufferId view(BufferId of, const Dims& shape, const Dim& offset) {
-    Buffer part = program_.buffer(of);
-    part.view_of = of;
-    part.view_offset = offset;
-    part.shape = shape;
-    part.alignment = 0;
-    part.value = {};
-    const std::string name = part.name + "_part";
-    return loop::add_buffer(program_, name, std::move(part));
+    return add_part(program_, rows, shape, Dim(begin) + row * Dim(producer.row_elements));
   }
 
   Program& program_;
   const size_t entry_;
-  std::map<std::string, Dim> trip_;     // the former loop's symbol
-  std::map<BufferId, BufferId> moved_;  // of the loop's body
 };
 
 }  // namespace
@@ -291,6 +254,7 @@ std::optional<Program> loop_bands(const Program& program) {
   bool changed = false;
   for (size_t e = 0; e < result.entries.size(); ++e) changed |= LoopBands(result, e).run();
   if (!changed) return std::nullopt;
+  for (size_t e = 0; e < result.entries.size(); ++e) join_bands(result, e);
   loop::drop_uncalled(result);
   return result;
 }
