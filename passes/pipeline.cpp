@@ -21,6 +21,7 @@
 #include "passes/lower/fuse.h"
 #include "passes/lower/join_updates.h"
 #include "passes/lower/lower.h"
+#include "passes/lower/part_constants.h"
 #include "passes/lower/place_copies.h"
 #include "passes/lower/place_parts.h"
 #include "passes/lower/recompute_maps.h"
@@ -186,6 +187,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"recompute_maps", recompute_maps},
       // Definitions swallow their producers and epilogues: what is left are the kernels.
       {"fuse", fuse},
+      // What is packed for its reader is a constant of its own.
+      {"part_constants", part_constants},
       // Loops and branches compute their results in place.
       {"place_copies", place_copies},
       // Parameters are trained where they are.
