@@ -11,36 +11,16 @@ namespace {
 
 using Family = std::span<const OperatorRule> (*)();
 
-constexpr Family kFamilies[] = {elementwise_rules,
-                                activation_rules,
-                                reduction_rules,
-                                contraction_rules,
-                                convolution_rules,
-                                pooling_rules,
-                                normalization_rules,
-                                shape_rules,
-                                slicing_rules,
-                                creation_rules,
-                                indexing_rules,
-                                loss_rules,
-                                training_rules,
-                                dropout_rules,
-                                quantization_rules,
-                                attention_rules,
-                                attention_contrib_rules,
-                                fused_rules,
-                                resample_rules,
-                                geometry_rules,
-                                recurrent_rules,
-                                control_rules,
-                                spectrum_rules,
-                                ml_linear_rules,
-                                ml_tree_rules,
-                                ml_ensemble_rules,
-                                ml_svm_rules,
-                                ml_encoder_rules,
-                                quantization_contrib_rules,
-                                packed_weights_rules};
+constexpr Family kFamilies[] = {
+    elementwise_rules,       activation_rules, reduction_rules,     contraction_rules,
+    convolution_rules,       pooling_rules,    normalization_rules, shape_rules,
+    slicing_rules,           creation_rules,   indexing_rules,      loss_rules,
+    training_rules,          dropout_rules,    quantization_rules,  attention_rules,
+    attention_contrib_rules, fused_rules,      resample_rules,      geometry_rules,
+    roi_align_rules,         roi_pool_rules,   deform_conv_rules,   recurrent_rules,
+    control_rules,           spectrum_rules,   ml_linear_rules,     ml_tree_rules,
+    ml_ensemble_rules,       ml_svm_rules,     ml_encoder_rules,    quantization_contrib_rules,
+    packed_weights_rules};
 
 const std::vector<OperatorRule>& all_rules() {
   static const std::vector<OperatorRule> rules = [] {

@@ -1,5 +1,6 @@
 // DFT and STFT: products with a constant matrix of cosines and sines. Lengths on devices are short,
-// and one product runs at the speed of all others; gradients follow from it.
+// and one product runs at the speed of all others; gradients follow from it. MelWeightMatrix is
+// such a matrix itself.
 #include <cmath>
 #include <numbers>
 
@@ -144,10 +145,57 @@ void stft(NodeContext& n) {
   n.result(transformed(n, t, x));
 }
 
+double constant_number(const NodeContext& n, size_t input) {
+  const std::optional<double> value = n.known_number(input);
+  if (!value) {
+    n.fail(
+        fmt::format("input {} (\"{}\") has to be one number that is known beforehand; make it an "
+                    "initializer",
+                    input, n.input_name(input)));
+  }
+  return *value;
+}
+
+/// MelWeightMatrix-17: a triangle of height 1 per band, over the bins of a spectrum.
+void mel_weight_matrix(NodeContext& n) {
+  const double bands = constant_number(n, 0), length = constant_number(n, 1);
+  if (!(bands >= 1 && bands <= kLongest && length >= 1 && length <= kLongest)) {
+    n.fail(fmt::format("{} bands of a transform of {} elements are not supported; 1 to {} are",
+                       bands, length, kLongest));
+  }
+  const double rate = constant_number(n, 2);
+  const auto mel = [&](size_t i) { return 2595 * std::log10(1 + constant_number(n, i) / 700); };
+  const double low = mel(3), step = (mel(4) - low) / (bands + 2);
+  const auto edge_of = [&](int64_t i) {
+    const double hertz = 700 * (std::pow(10, (low + step * static_cast<double>(i)) / 2595) - 1);
+    return std::floor((length + 1) * hertz / rate);
+  };
+  const int64_t rows = static_cast<int64_t>(length) / 2 + 1, columns = static_cast<int64_t>(bands);
+  // Also false where one of them is no number.
+  if (!(edge_of(0) >= 0 && step >= 0 && edge_of(columns + 1) < static_cast<double>(rows))) {
+    n.fail("the edges in hertz have to rise and to lie between 0 and half of the sample rate");
+  }
+  std::vector<double> values(static_cast<size_t>(rows * columns));
+  for (int64_t band = 0; band < columns; ++band) {
+    const double first = edge_of(band), peak = edge_of(band + 1), last = edge_of(band + 2);
+    for (int64_t row = 0; row < rows; ++row) {
+      // Either side may have no length, and the peak counts 1 in any case.
+      const double at = static_cast<double>(row);
+      double& value = values[static_cast<size_t>(row * columns + band)];
+      if (at == peak) value = 1;
+      if (at > first && at < peak) value = (at - first) / (peak - first);
+      if (at > peak && at < last) value = (last - at) / (last - peak);
+    }
+  }
+  const ElementType element = n.attr_element("output_datatype", ElementType::f32);
+  n.result(n.e.constant(Literal::from_doubles(element, {rows, columns}, values)));
+}
+
 const OperatorRule kRules[] = {
     {"DFT", 17, 19, 1, 2, dft, "axis:i inverse:i onesided:i"},
     {"DFT", 20, kNewestOpset, 1, 3, dft, "inverse:i onesided:i"},
     {"STFT", 17, kNewestOpset, 2, 4, stft, "onesided:i"},
+    {"MelWeightMatrix", 17, kNewestOpset, 5, 5, mel_weight_matrix, "output_datatype:i"},
 };
 
 }  // namespace

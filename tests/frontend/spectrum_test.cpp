@@ -1,4 +1,6 @@
-// STFT by its definition: ONNX's own cases feed the step at run time, which import has to know.
+// STFT by its definition and ONNX's case of MelWeightMatrix: ONNX's own cases feed at run time what
+// import has to know.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -47,6 +49,55 @@ void check(int64_t one_sided) {
 
 TEST(Spectrum, HalfOfAFrame) { check(1); }
 TEST(Spectrum, AllOfAFrame) { check(0); }
+
+ModelBuilder mel(int64_t bands, int64_t length, int64_t highest) {
+  ModelBuilder m(17);
+  m.input("unused", {"1"}).output("y");
+  m.ints("bands", {bands}).ints("length", {length}).ints("rate", {8192});
+  m.ints("l", {0}).ints("h", {highest});
+  for (const auto& [from, to] : {std::pair("l", "low"), std::pair("h", "high")}) {
+    m.node(to, "Cast", {from}, {to}, {ModelBuilder::integer("to", onnx_type::kFloat)});
+  }
+  m.node("m", "MelWeightMatrix", {"bands", "length", "rate", "low", "high"}, {"y"});
+  return m;
+}
+
+/// What each band weighs bins with: the transposed matrix.
+std::vector<std::vector<double>> weights_of(const ModelBuilder& builder) {
+  const ImportedModel model = builder.import();
+  const Literal unused = Literal::from_doubles(ElementType::f32, {1}, {0});
+  const Literal y = evaluate(model.module, model.module.function("main"), {unused}).tensor;
+  const int64_t bands = y.shape().at(1);
+  std::vector<std::vector<double>> result(static_cast<size_t>(bands));
+  for (int64_t i = 0; i < y.element_count(); ++i) {
+    result[static_cast<size_t>(i % bands)].push_back(y.as_double(i));
+  }
+  return result;
+}
+
+TEST(Spectrum, BandsOfOneBin) {
+  const std::vector<std::vector<double>> bands = weights_of(mel(8, 16, 4096));
+  const std::vector<size_t> peaks = {0, 0, 1, 1, 2, 3, 4, 5};
+  ASSERT_EQ(bands.size(), peaks.size());
+  for (size_t i = 0; i < bands.size(); ++i) {
+    std::vector<double> expected(9, 0);
+    expected[peaks[i]] = 1;
+    EXPECT_EQ(bands[i], expected) << i;
+  }
+}
+
+TEST(Spectrum, BandsAreTriangles) {
+  const std::vector<std::vector<double>> bands = weights_of(mel(2, 24, 4096));
+  ASSERT_EQ(bands.size(), 2u);
+  EXPECT_THAT(bands[0], testing::ElementsAre(0, 1, 0.5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+  EXPECT_THAT(bands[1],
+              testing::ElementsAre(0, 0, 0.5, 1, testing::DoubleNear(2.0 / 3, 1e-6),
+                                   testing::DoubleNear(1.0 / 3, 1e-6), 0, 0, 0, 0, 0, 0, 0));
+}
+
+TEST(Spectrum, BandsEndWithTheSpectrum) {
+  EXPECT_THAT(complaint_of(mel(8, 16, 10000)), testing::HasSubstr("half of the sample rate"));
+}
 
 }  // namespace
 }  // namespace backcast
