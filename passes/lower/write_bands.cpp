@@ -9,6 +9,7 @@
 #include "ir/loop/add.h"
 #include "ir/loop/step_access.h"
 #include "ir/loop/text.h"
+#include "passes/lower/moved_steps.h"
 #include "passes/lower/row_sums.h"
 
 namespace backcast {
@@ -276,14 +277,7 @@ class Writing {
       const Buffer& known = program_.buffer(id);
       if (known.view_of == of && known.shape == shape && known.view_offset == offset) return id;
     }
-    Buffer view = program_.buffer(of);
-    view.view_of = of;
-    view.view_offset = offset;
-    view.shape = shape;
-    view.alignment = 0;
-    view.value = {};
-    const std::string name = view.name + "_part";
-    views_.push_back(loop::add_buffer(program_, name, std::move(view)));
+    views_.push_back(add_part(program_, of, shape, offset));
     return views_.back();
   }
 
