@@ -14,6 +14,7 @@
 #include "passes/graph/integer_products.h"
 #include "passes/graph/keep_positions.h"
 #include "passes/graph/keep_products.h"
+#include "passes/graph/lift_rows.h"
 #include "passes/graph/requantise.h"
 #include "passes/graph/scatter_updates.h"
 #include "passes/graph/simplify.h"
@@ -49,6 +50,11 @@ namespace backcast {
 namespace {
 
 // Passes with options of their own.
+
+/// Hosts read weights once for all trips; microcontrollers would need room for all rows.
+Module lift_rows_pass(const Module& module, const PassContext& context) {
+  return lift_rows(module, !context.target.is_microcontroller());
+}
 
 Module keep_products_pass(const Module& module, const PassContext& context) {
   return context.options.frugal ? module : keep_products(module);
@@ -154,6 +160,8 @@ const std::vector<GraphPass>& graph_passes() {
       {"integer_products", integer_products},
       // Constants, common subexpressions, algebra.
       {"simplify", simplify},
+      // Rows that a loop looks up one by one are scanned, and multiplied in front of it.
+      {"lift_rows", lift_rows_pass},
       // What is rounded between products of integers needs few operations.
       {"requantise", requantise},
       // A loop backwards reads products that the loop forwards had.
