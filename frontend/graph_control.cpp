@@ -387,7 +387,7 @@ std::vector<ValueId> GraphImporter::import_loop(const OnnxNode& node, const Loc&
   attrs.length = counted ? Dim(*counted) : given ? *given : trip_bound(node, loc, scope, states);
   const bool runtime_trips = inputs[0].valid() && !known_->dims(inputs[0]);
   if (counted && !runtime_trips) attrs.conditional = false;
-  const ValueId trips = runtime_trips || (!counted && !given && inputs[0].valid())
+  const ValueId trips = runtime_trips
                             ? as_scalar(e, inputs[0], ElementType::i64, "number of trips", loc)
                             : e.dimension(attrs.length);
 

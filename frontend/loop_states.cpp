@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 
+#include "frontend/graph_importer.h"
 #include "frontend/graph_names.h"
 
 namespace backcast {
@@ -40,9 +41,8 @@ void erase_at(std::vector<T>& list, size_t i) {
 std::optional<LoopWithoutUnchanged> without_unchanged_states(const OnnxNode& node, size_t states,
                                                              size_t first_input,
                                                              size_t first_output) {
-  const auto held = std::find_if(node.attributes.begin(), node.attributes.end(),
-                                 [](const OnnxAttribute& a) { return a.name == "body" && a.g; });
-  if (held == node.attributes.end()) return std::nullopt;
+  const OnnxAttribute* held = find_attribute(node, "body");
+  if (!held || !held->g) return std::nullopt;
   const OnnxGraph& body = *held->g;
   const bool complete = node.inputs.size() >= first_input + states &&
                         body.inputs.size() >= first_input + states &&
@@ -68,7 +68,7 @@ std::optional<LoopWithoutUnchanged> without_unchanged_states(const OnnxNode& nod
                           {node.name + "/" + inside, "Identity", "", {outside}, {inside}, {}});
   }
   if (changed->outputs.size() == body.outputs.size()) return std::nullopt;
-  result.node.attributes[static_cast<size_t>(held - node.attributes.begin())].g = changed;
+  result.node.attributes[static_cast<size_t>(held - node.attributes.data())].g = changed;
   return result;
 }
 

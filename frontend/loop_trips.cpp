@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 
-#include "frontend/emitter.h"
 #include "ir/graph/error.h"
 #include "ir/graph/evaluator.h"
 #include "ir/ops/ops.h"
@@ -18,7 +17,7 @@ constexpr int64_t kMaxElements = 64;
 
 bool is_small(const Type& type) {
   if (!type.is_tensor()) return false;
-  const Dim count = product(type.tensor().shape, 0, type.tensor().rank());
+  const Dim count = type.tensor().element_count();
   return count.is_constant() && count.constant() <= kMaxElements;
 }
 

@@ -57,9 +57,7 @@ class StepWalk {
 
   void visit(const Step& step, int64_t number, int64_t end) {
     if (step.kind == StepKind::call || step.kind == StepKind::copy) return add_event(step);
-    const bool is_known =
-        step.kind == StepKind::loop && step.count.is_constant() && !step.reverse &&
-        std::all_of(step.buffers.begin(), step.buffers.end(), [](BufferId id) { return id < 0; });
+    const bool is_known = runs_in_full(step) && !step.reverse;
     if (!is_known || number < first_ || end > last_ + 1) {
       failed_ = true;
       return;

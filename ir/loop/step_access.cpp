@@ -42,6 +42,11 @@ AccessMode operand_mode(const Program& program, const Step& step, size_t i) {
   return step.kind == StepKind::copy && i == 1 ? AccessMode::write : AccessMode::read;
 }
 
+bool runs_in_full(const Step& step) {
+  return step.kind == StepKind::loop && step.count.is_constant() &&
+         std::all_of(step.buffers.begin(), step.buffers.end(), [](BufferId id) { return id < 0; });
+}
+
 std::set<BufferId> written_buffers(const Program& program, const Step& step) {
   std::set<BufferId> found;
   collect(program, step, true, found);

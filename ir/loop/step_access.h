@@ -15,6 +15,8 @@ namespace backcast::loop {
 Dim byte_offset(const Program& program, BufferId id);
 /// What a step itself does with operand `i` of its buffers: loops and branches read theirs.
 AccessMode operand_mode(const Program& program, const Step& step, size_t i);
+/// Whether the step is a loop of a constant number of trips, all of which run.
+bool runs_in_full(const Step& step);
 /// The owners of what a step writes (or updates), its body included. Kernels must exist.
 std::set<BufferId> written_buffers(const Program& program, const Step& step);
 /// The owners of what a step reads (or updates), its body included.

@@ -135,21 +135,13 @@ class Lifting {
     for (int64_t c = 0; c < layout_.carries; ++c) {
       if (taken.contains(c)) kept.insert(c);
     }
+    std::set<int32_t> read;
+    for (const ValueId id : lifted_) read.insert(id.index);
     for (size_t before = kept.size() + 1; before != kept.size();) {
       before = kept.size();
-      std::vector<char> needed(body_.nodes.size(), 0);
-      for (int64_t r = 0; r < static_cast<int64_t>(results.size()); ++r) {
-        if (r >= layout_.carries || kept.contains(r)) {
-          needed[static_cast<size_t>(results[static_cast<size_t>(r)].index)] = 1;
-        }
-      }
-      for (int64_t i = body_.size(); i-- > 0;) {
-        const bool read = std::find(lifted_.begin(), lifted_.end(), ValueId(i)) != lifted_.end();
-        if (!needed[static_cast<size_t>(i)] || read) continue;
-        for (const ValueId operand : body_.node(ValueId(i)).operands) {
-          needed[static_cast<size_t>(operand.index)] = 1;
-        }
-      }
+      std::vector<ValueId> roots(results.begin() + layout_.carries, results.end());
+      for (const int64_t c : kept) roots.push_back(results[static_cast<size_t>(c)]);
+      const std::vector<char> needed = reached(body_, roots, read);
       for (int64_t c = 0; c < layout_.carries; ++c) {
         const ValueId param = body_.params[static_cast<size_t>(c)];
         if (needed[static_cast<size_t>(param.index)]) kept.insert(c);

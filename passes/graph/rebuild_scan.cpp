@@ -51,22 +51,10 @@ class Rebuilding {
     }
   }
 
-  const ScanChange::Read* read_of(ValueId id) const {
-    for (const ScanChange::Read& read : change_.read) {
-      if (read.value == id) return &read;
-    }
-    return nullptr;
-  }
-
   void find_needed() {
-    needed_.assign(old_.nodes.size(), 0);
-    for (ValueId root : roots_) needed_[static_cast<size_t>(root.index)] = 1;
-    for (int64_t i = old_.size(); i-- > 0;) {
-      if (!needed_[static_cast<size_t>(i)] || read_of(ValueId(i))) continue;
-      for (ValueId operand : old_.node(ValueId(i)).operands) {
-        needed_[static_cast<size_t>(operand.index)] = 1;
-      }
-    }
+    std::set<int32_t> read;
+    for (const ScanChange::Read& r : change_.read) read.insert(r.value.index);
+    needed_ = reached(old_, roots_, read);
   }
 
   /// Gives the body its parameters and the scan their operands.
@@ -183,6 +171,19 @@ std::optional<std::set<int64_t>> results_taken(const Function& function, ValueId
 const std::vector<ValueId>* results_of(const Function& body) {
   const Node& node = body.node(body.result);
   return node.op == &ops::tuple ? &node.operands : nullptr;
+}
+
+std::vector<char> reached(const Function& body, const std::vector<ValueId>& roots,
+                          const std::set<int32_t>& stops) {
+  std::vector<char> found(body.nodes.size(), 0);
+  for (const ValueId root : roots) found[static_cast<size_t>(root.index)] = 1;
+  for (int64_t i = body.size(); i-- > 0;) {
+    if (!found[static_cast<size_t>(i)] || stops.contains(static_cast<int32_t>(i))) continue;
+    for (const ValueId operand : body.node(ValueId(i)).operands) {
+      found[static_cast<size_t>(operand.index)] = 1;
+    }
+  }
+  return found;
 }
 
 void remove_unused(Module& module, const std::set<std::string>& names) {

@@ -42,6 +42,10 @@ std::optional<std::set<int64_t>> results_taken(const Function& function, ValueId
 /// The values that the body's result is made of; null when it is no tuple node.
 const std::vector<ValueId>* results_of(const Function& body);
 
+/// By value, whether the roots depend on it by a way on which none of `stops` lies.
+std::vector<char> reached(const Function& body, const std::vector<ValueId>& roots,
+                          const std::set<int32_t>& stops);
+
 /// Removes those of the named functions that nothing reaches any more.
 void remove_unused(Module& module, const std::set<std::string>& names);
 

@@ -28,11 +28,8 @@ bool share(const std::set<BufferId>& a, const std::set<BufferId>& b) {
 
 /// A loop whose trips all run and do some trips of another loop each.
 bool is_band_loop(const Step& step) {
-  const auto runs_in_full = [](const Step& s) {
-    return s.kind == StepKind::loop && s.count.is_constant() &&
-           std::all_of(s.buffers.begin(), s.buffers.end(), [](BufferId id) { return id < 0; });
-  };
-  return runs_in_full(step) && std::any_of(step.body.begin(), step.body.end(), runs_in_full);
+  return loop::runs_in_full(step) &&
+         std::any_of(step.body.begin(), step.body.end(), loop::runs_in_full);
 }
 
 class Joining {
@@ -44,10 +41,11 @@ class Joining {
     for (size_t second = 1; second < steps().size(); ++second) {
       if (!is_band_loop(steps()[second])) continue;
       // The nearest one in front of it; what lies between goes first.
-      size_t first = second;
-      while (first-- > 0 && !is_band_loop(steps()[first])) {
-      }
-      if (first < second && fits(first, second) && join(first, second)) {
+      size_t behind = second;
+      while (behind > 0 && !is_band_loop(steps()[behind - 1])) --behind;
+      if (behind == 0) continue;
+      const size_t first = behind - 1;
+      if (fits(first, second) && join(first, second)) {
         changed = true;
         second = first;  // whose next may follow
       }

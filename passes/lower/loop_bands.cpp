@@ -68,10 +68,7 @@ class LoopBands {
   std::vector<Producer> producers_of(size_t s) {
     const Step& step = steps()[s];
     std::vector<Producer> producers;
-    if (step.kind != StepKind::loop || !step.count.is_constant()) return producers;
-    const bool in_full =
-        std::all_of(step.buffers.begin(), step.buffers.end(), [](BufferId id) { return id < 0; });
-    if (!in_full || trips_together(step.count.constant()) == 0) return producers;
+    if (!loop::runs_in_full(step) || trips_together(step.count.constant()) == 0) return producers;
     for (size_t k = 0; k < s; ++k) {
       if (std::optional<Producer> found = producer(k, s)) producers.push_back(std::move(*found));
     }

@@ -8,6 +8,7 @@
 
 #include "ir/loop/add.h"
 #include "ir/loop/step_access.h"
+#include "passes/lower/moved_steps.h"
 
 namespace backcast {
 namespace {
@@ -78,15 +79,8 @@ Program part_constants(const Program& program) {
       const BufferId id = loop::add_constant(result, program.buffer(owner).name + "_part",
                                              std::move(value), view.loc);
       for (const BufferId other : views) {
-        moved[other] = id;
-        if (program.buffer(other).shape == view.shape) continue;
-        Buffer reshaped = result.buffer(id);
-        reshaped.shape = program.buffer(other).shape;
-        reshaped.view_of = id;
-        reshaped.view_offset = Dim(0);
-        reshaped.value = {};
-        const std::string name = reshaped.name + "_view";
-        moved[other] = loop::add_buffer(result, name, std::move(reshaped));
+        const Dims& shape = program.buffer(other).shape;
+        moved[other] = shape == view.shape ? id : add_part(result, id, shape, Dim(0));
       }
     }
   }

@@ -172,8 +172,7 @@ class Folding {
 
   /// Whether the loop's kernel could take the trips into itself, and has.
   bool folds(const Step& step) {
-    const bool counted = step.count.is_constant() && step.count.constant() > 0 &&
-                         std::ranges::all_of(step.buffers, [](BufferId id) { return id < 0; });
+    const bool counted = loop::runs_in_full(step) && step.count.constant() > 0;
     if (!counted || step.body.size() != 1 || step.body[0].kind != StepKind::call) return false;
     const Step& call = step.body[0];
     Kernel& kernel = result_.kernels.at(call.kernel);

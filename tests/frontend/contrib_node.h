@@ -41,13 +41,6 @@ inline OnnxAttribute real(const std::string& name, float value) {
   a.f = value;
   return a;
 }
-inline OnnxAttribute ints(const std::string& name, const std::vector<int64_t>& values) {
-  OnnxAttribute a;
-  a.name = name;
-  a.kind = OnnxAttribute::Kind::integers;
-  a.ints = values;
-  return a;
-}
 
 /// A model of one node, whose inputs are those operands that are there.
 inline ModelBuilder model_of(const std::string& op, const std::vector<Operand>& operands,

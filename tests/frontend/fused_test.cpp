@@ -56,9 +56,10 @@ TEST(Fused, AttentionOfValuesWiderThanKeys) {
   const Operand x = f32({1, 4, 2}, {1, 0, 0, 1, 1, 1, -1, 2});
   const Operand w =
       f32({2, 7}, {-0.75, 0.5, 0, -0.5, 0.75, 0.25, -0.25, -0.75, 0.5, 0, -0.5, 0.75, 0.25, -0.25});
-  EXPECT_THAT(run("Attention", {x, w}, {kOneHead, ints("qkv_hidden_sizes", {2, 2, 3})}),
-              near({0.9137521, 0.304584, -0.304584, 0.9137521, 0.304584, -0.304584, 0.8922514,
-                    0.2974171, -0.2974171, 0.9137521, 0.304584, -0.304584}));
+  EXPECT_THAT(
+      run("Attention", {x, w}, {kOneHead, ModelBuilder::integers("qkv_hidden_sizes", {2, 2, 3})}),
+      near({0.9137521, 0.304584, -0.304584, 0.9137521, 0.304584, -0.304584, 0.8922514, 0.2974171,
+            -0.2974171, 0.9137521, 0.304584, -0.304584}));
 }
 
 TEST(Fused, WhatIsRefused) {
@@ -67,7 +68,8 @@ TEST(Fused, WhatIsRefused) {
       complaint_of(model_of("Attention", {x, w, absent(), i32({3}, {1, 2, 3})}, {kOneHead})),
       HasSubstr("a mask of shape [3] is not supported; give one element per key"));
   EXPECT_THAT(
-      complaint_of(model_of("Attention", {x, w}, {kOneHead, ints("qkv_hidden_sizes", {2, 2, 3})})),
+      complaint_of(model_of("Attention", {x, w},
+                            {kOneHead, ModelBuilder::integers("qkv_hidden_sizes", {2, 2, 3})})),
       HasSubstr("queries, keys and values do not fill the product"));
   EXPECT_THAT(complaint_of(model_of("Attention", {x, f32({2, 7}, Values(14, 0.5))}, {kOneHead})),
               HasSubstr("queries, keys and values do not fill the product"));

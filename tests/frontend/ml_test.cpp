@@ -23,13 +23,6 @@ OnnxAttribute floats(const std::string& name, const std::vector<float>& values) 
   a.floats = values;
   return a;
 }
-OnnxAttribute ints(const std::string& name, const std::vector<int64_t>& values) {
-  OnnxAttribute a;
-  a.name = name;
-  a.kind = OnnxAttribute::Kind::integers;
-  a.ints = values;
-  return a;
-}
 OnnxAttribute strings(const std::string& name, const std::vector<std::string>& values) {
   OnnxAttribute a;
   a.name = name;
@@ -68,14 +61,14 @@ std::vector<std::vector<double>> results_of(const ModelBuilder& m, const std::ve
 
 /// x0 <= 0.5 ? (x1 > 0.5 ? 2 : 3) : 4, and a second tree of one leaf, 10.
 std::vector<OnnxAttribute> two_trees(int64_t missing) {
-  return {ints("nodes_treeids", {0, 0, 0, 0, 0, 7}),
-          ints("nodes_nodeids", {0, 1, 2, 3, 4, 0}),
-          ints("nodes_featureids", {0, 1, 0, 0, 0, 0}),
+  return {ModelBuilder::integers("nodes_treeids", {0, 0, 0, 0, 0, 7}),
+          ModelBuilder::integers("nodes_nodeids", {0, 1, 2, 3, 4, 0}),
+          ModelBuilder::integers("nodes_featureids", {0, 1, 0, 0, 0, 0}),
           floats("nodes_values", {0.5f, 0.5f, 0, 0, 0, 0}),
           strings("nodes_modes", {"BRANCH_LEQ", "BRANCH_GT", "LEAF", "LEAF", "LEAF", "LEAF"}),
-          ints("nodes_truenodeids", {1, 2, 0, 0, 0, 0}),
-          ints("nodes_falsenodeids", {4, 3, 0, 0, 0, 0}),
-          ints("nodes_missing_value_tracks_true", {missing, 0, 0, 0, 0, 0})};
+          ModelBuilder::integers("nodes_truenodeids", {1, 2, 0, 0, 0, 0}),
+          ModelBuilder::integers("nodes_falsenodeids", {4, 3, 0, 0, 0, 0}),
+          ModelBuilder::integers("nodes_missing_value_tracks_true", {missing, 0, 0, 0, 0, 0})};
 }
 std::vector<OnnxAttribute> with(std::vector<OnnxAttribute> a, const std::vector<OnnxAttribute>& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -83,8 +76,9 @@ std::vector<OnnxAttribute> with(std::vector<OnnxAttribute> a, const std::vector<
 }
 std::vector<OnnxAttribute> leaves(const std::string& kind, const std::vector<int64_t>& of,
                                   const std::vector<float>& weights) {
-  return {ints(kind + "_treeids", {0, 0, 0, 7}), ints(kind + "_nodeids", {2, 3, 4, 0}),
-          ints(kind + "_ids", of), floats(kind + "_weights", weights)};
+  return {ModelBuilder::integers(kind + "_treeids", {0, 0, 0, 7}),
+          ModelBuilder::integers(kind + "_nodeids", {2, 3, 4, 0}),
+          ModelBuilder::integers(kind + "_ids", of), floats(kind + "_weights", weights)};
 }
 
 TEST(Trees, DeepAndFlatOnesAreWalkedTogether) {
@@ -97,7 +91,8 @@ TEST(Trees, DeepAndFlatOnesAreWalkedTogether) {
 }
 
 TEST(Trees, ClassesByTheHighestScore) {
-  const std::vector<OnnxAttribute> labels = {ints("classlabels_int64s", {5, 6, 9})};
+  const std::vector<OnnxAttribute> labels = {
+      ModelBuilder::integers("classlabels_int64s", {5, 6, 9})};
   const ModelBuilder m =
       model_of("TreeEnsembleClassifier", {"label", "scores"},
                with(with(two_trees(0), labels), leaves("class", {0, 1, 2, 1}, {2, 1, 4, 0.5f})));
@@ -107,7 +102,7 @@ TEST(Trees, ClassesByTheHighestScore) {
 }
 
 TEST(Trees, WeightsOfOneClassDecideBetweenTwo) {
-  const std::vector<OnnxAttribute> labels = {ints("classlabels_int64s", {0, 1})};
+  const std::vector<OnnxAttribute> labels = {ModelBuilder::integers("classlabels_int64s", {0, 1})};
   const auto results = [&](const std::vector<float>& weights) {
     return results_of(
         model_of("TreeEnsembleClassifier", {"label", "scores"},
@@ -122,7 +117,7 @@ TEST(Trees, WeightsOfOneClassDecideBetweenTwo) {
 }
 
 TEST(Trees, SharesOfTheSecondClassAlone) {
-  const std::vector<OnnxAttribute> labels = {ints("classlabels_int64s", {0, 1})};
+  const std::vector<OnnxAttribute> labels = {ModelBuilder::integers("classlabels_int64s", {0, 1})};
   const std::vector<std::vector<double>> results = results_of(model_of(
       "TreeEnsembleClassifier", {"label", "scores"},
       with(with(two_trees(0), labels), leaves("class", {1, 1, 1, 1}, {0, 0.25f, 0.5f, 0.25f}))));
@@ -132,7 +127,7 @@ TEST(Trees, SharesOfTheSecondClassAlone) {
 
 TEST(Trees, NodesThatFormNoTree) {
   std::vector<OnnxAttribute> loop = two_trees(0);
-  loop[5] = ints("nodes_truenodeids", {1, 0, 0, 0, 0, 0});
+  loop[5] = ModelBuilder::integers("nodes_truenodeids", {1, 0, 0, 0, 0, 0});
   const ModelBuilder m = model_of("TreeEnsembleRegressor", {"y"},
                                   with(loop, leaves("target", {0, 0, 0, 0}, {2, 3, 4, 10})));
   EXPECT_THROW(static_cast<void>(m.import()), CompileError);
@@ -140,11 +135,11 @@ TEST(Trees, NodesThatFormNoTree) {
 
 TEST(Linear, OneRowOfCoefficientsForTwoClasses) {
   const auto results = [](const std::string& transform) {
-    return results_of(
-        model_of("LinearClassifier", {"label", "scores"},
-                 {ints("classlabels_ints", {3, 4}), floats("coefficients", {2, -1}),
-                  floats("intercepts", {0}), ModelBuilder::string("post_transform", transform)}),
-        {0, 0, 1, 0, 0, 1, 1, 1});
+    return results_of(model_of("LinearClassifier", {"label", "scores"},
+                               {ModelBuilder::integers("classlabels_ints", {3, 4}),
+                                floats("coefficients", {2, -1}), floats("intercepts", {0}),
+                                ModelBuilder::string("post_transform", transform)}),
+                      {0, 0, 1, 0, 0, 1, 1, 1});
   };
   EXPECT_THAT(results("NONE")[0], ElementsAre(3, 4, 3, 4));
   EXPECT_THAT(results("NONE")[1], ElementsAre(1, 0, -1, 2, 2, -1, 0, 1));
@@ -171,7 +166,8 @@ TEST(Linear, PreparedFeatures) {
 /// Two classes of one vector each, (0, 0) and (1, 0), with a linear kernel: x0 - 0.5 and its
 /// negative.
 std::vector<OnnxAttribute> two_vectors(const std::vector<float>& coefficients, float rho) {
-  return {ints("classlabels_ints", {3, 4}), ints("vectors_per_class", {1, 1}),
+  return {ModelBuilder::integers("classlabels_ints", {3, 4}),
+          ModelBuilder::integers("vectors_per_class", {1, 1}),
           floats("support_vectors", {0, 0, 1, 0}), floats("coefficients", coefficients),
           floats("rho", {rho})};
 }
@@ -202,8 +198,8 @@ TEST(SupportVectors, ProbabilitiesOfTwoClassesAreThoseOfTheirPair) {
 TEST(SupportVectors, CoefficientsOfFeaturesAlone) {
   const auto labels = [](const std::vector<float>& coefficients) {
     return results_of(model_of("SVMClassifier", {"label", "scores"},
-                               {ints("classlabels_ints", {3, 4}), floats("rho", {-1.5f}),
-                                floats("coefficients", coefficients)}),
+                               {ModelBuilder::integers("classlabels_ints", {3, 4}),
+                                floats("rho", {-1.5f}), floats("coefficients", coefficients)}),
                       {0, 0, 1, 0, 2, 0, 3, 1})[0];
   };
   EXPECT_THAT(labels({1, 0, 0, 1}), ElementsAre(3, 3, 4, 4));   // from a score of 0.5 on
@@ -223,11 +219,12 @@ TEST(SupportVectors, OneClassOrAnother) {
 }
 
 TEST(Encoders, ValuesOfKeys) {
-  const std::vector<double> results = results_of(
-      model_of("LabelEncoder", {"y"},
-               {floats("keys_floats", {1, static_cast<float>(kNan)}), ints("values_int64s", {7, 9}),
-                ModelBuilder::integer("default_int64", 5)}),
-      {0, 1, kNan, 2, 1, 1, 0, 0})[0];
+  const std::vector<double> results =
+      results_of(model_of("LabelEncoder", {"y"},
+                          {floats("keys_floats", {1, static_cast<float>(kNan)}),
+                           ModelBuilder::integers("values_int64s", {7, 9}),
+                           ModelBuilder::integer("default_int64", 5)}),
+                 {0, 1, kNan, 2, 1, 1, 0, 0})[0];
   EXPECT_THAT(results, ElementsAre(5, 7, 9, 5, 7, 7, 5, 5));
 }
 
@@ -235,7 +232,8 @@ TEST(Encoders, FeaturesSideBySide) {
   ModelBuilder m(17);
   m.model().opsets["ai.onnx.ml"] = 3;
   m.input("x", {"4", "2"})
-      .node("n", "FeatureVectorizer", {"x", "x"}, {"y"}, {ints("inputdimensions", {1, 3})});
+      .node("n", "FeatureVectorizer", {"x", "x"}, {"y"},
+            {ModelBuilder::integers("inputdimensions", {1, 3})});
   m.model().graph.nodes[0].domain = "ai.onnx.ml";
   m.output("y", {"4", "4"});
   EXPECT_THAT(results_of(m, {1, 2, 3, 4, 5, 6, 7, 8})[0],
@@ -245,7 +243,10 @@ TEST(Encoders, FeaturesSideBySide) {
 /// A C library has no maps: what is in them comes as columns.
 TEST(Encoders, MapsAreColumns) {
   const std::vector<double> x = {1, 2, 3, 4, 5, 6, 7, 8};
-  EXPECT_EQ(results_of(model_of("ZipMap", {"y"}, {ints("classlabels_int64s", {0, 1})}), x)[0], x);
+  EXPECT_EQ(
+      results_of(model_of("ZipMap", {"y"}, {ModelBuilder::integers("classlabels_int64s", {0, 1})}),
+                 x)[0],
+      x);
 }
 
 TEST(Labels, WordsAreNumbered) {
@@ -257,16 +258,16 @@ TEST(Labels, WordsAreNumbered) {
 }
 
 TEST(Complaints, WhatCannotBeSaysWhatToDo) {
-  EXPECT_THAT(
-      complaint_of(model_of("LabelEncoder", {"y"},
-                            {strings("keys_strings", {"cat"}), ints("values_int64s", {1})})),
-      HasSubstr("strings are not supported"));
-  EXPECT_THAT(
-      complaint_of(model_of(
-          "SVMClassifier", {"label", "scores"},
-          {ints("classlabels_ints", {3, 4}), floats("rho", {0}), ints("vectors_per_class", {2, 1}),
-           floats("support_vectors", {0, 0, 1, 0}), floats("coefficients", {1, 1, -1})})),
-      HasSubstr("attribute \"support_vectors\" has 4 values and should have 3 of 2"));
+  EXPECT_THAT(complaint_of(model_of("LabelEncoder", {"y"},
+                                    {strings("keys_strings", {"cat"}),
+                                     ModelBuilder::integers("values_int64s", {1})})),
+              HasSubstr("strings are not supported"));
+  EXPECT_THAT(complaint_of(model_of(
+                  "SVMClassifier", {"label", "scores"},
+                  {ModelBuilder::integers("classlabels_ints", {3, 4}), floats("rho", {0}),
+                   ModelBuilder::integers("vectors_per_class", {2, 1}),
+                   floats("support_vectors", {0, 0, 1, 0}), floats("coefficients", {1, 1, -1})})),
+              HasSubstr("attribute \"support_vectors\" has 4 values and should have 3 of 2"));
   ModelBuilder nonzero(17);
   nonzero.input("x", {"4"}).output("y").node("n", "NonZero", {"x"}, {"y"});
   EXPECT_THAT(complaint_of(nonzero), HasSubstr("depends on data"));

@@ -55,6 +55,13 @@ class ModelBuilder {
     a.i = value;
     return a;
   }
+  static OnnxAttribute integers(const std::string& name, const std::vector<int64_t>& values) {
+    OnnxAttribute a;
+    a.name = name;
+    a.kind = OnnxAttribute::Kind::integers;
+    a.ints = values;
+    return a;
+  }
   static OnnxAttribute string(const std::string& name, const std::string& value) {
     OnnxAttribute a;
     a.name = name;

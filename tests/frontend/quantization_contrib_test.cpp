@@ -98,16 +98,17 @@ TEST(QuantizedContrib, AveragePool) {
       "QLinearAveragePool",
       {u8({1, 1, 4, 4}, {135, 83, 75, 206, 39, 81, 30, 38, 71, 178, 148, 114, 43, 204, 204, 60}),
        f32({}, {0.25}), u8({}, {3}), f32({}, {0.25}), u8({}, {101})},
-      {ints("kernel_shape", {2, 2}), ints("pads", {1, 1, 0, 0}), ints("strides", {2, 2})});
+      {ModelBuilder::integers("kernel_shape", {2, 2}), ModelBuilder::integers("pads", {1, 1, 0, 0}),
+       ModelBuilder::integers("strides", {2, 2})});
   EXPECT_THAT(y, ElementsAre(233, 177, 153, 207));
 }
 
 TEST(QuantizedContrib, AveragePoolWithChannelsLast) {
-  const std::vector<double> y =
-      run("QLinearAveragePool",
-          {u8({1, 2, 2, 3}, {15, 81, 37, 204, 133, 129, 74, 129, 247, 60, 196, 3}), f32({}, {0.25}),
-           u8({}, {3}), f32({}, {0.25}), u8({}, {101})},
-          {ints("kernel_shape", {2, 1}), ModelBuilder::integer("channels_last", 1)});
+  const std::vector<double> y = run(
+      "QLinearAveragePool",
+      {u8({1, 2, 2, 3}, {15, 81, 37, 204, 133, 129, 74, 129, 247, 60, 196, 3}), f32({}, {0.25}),
+       u8({}, {3}), f32({}, {0.25}), u8({}, {101})},
+      {ModelBuilder::integers("kernel_shape", {2, 1}), ModelBuilder::integer("channels_last", 1)});
   EXPECT_THAT(y, ElementsAre(142, 203, 240, 230, 255, 164));
 }
 

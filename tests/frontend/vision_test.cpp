@@ -27,18 +27,7 @@ Literal ramp(int64_t height, int64_t width) {
 
 std::vector<double> run(const ModelBuilder& builder, const std::vector<Value>& inputs) {
   const ImportedModel model = builder.import();
-  const Literal y = evaluate(model.module, model.module.function("main"), inputs).tensor;
-  std::vector<double> values;
-  for (int64_t i = 0; i < y.element_count(); ++i) values.push_back(y.as_double(i));
-  return values;
-}
-
-OnnxAttribute list(const std::string& name, const std::vector<int64_t>& values) {
-  OnnxAttribute a;
-  a.name = name;
-  a.kind = OnnxAttribute::Kind::integers;
-  a.ints = values;
-  return a;
+  return evaluate(model.module, model.module.function("main"), inputs).tensor.as_doubles();
 }
 
 ModelBuilder roi_align(const std::vector<std::string>& x, const std::vector<std::string>& regions,
@@ -92,7 +81,7 @@ TEST(Vision, RoiAlignRefuses) {
 ModelBuilder max_roi_pool(const std::vector<std::string>& regions) {
   ModelBuilder m(16);
   m.input("x", {"1", "2", "5", "7"}).input("r", regions).output("y");
-  m.node("n", "MaxRoiPool", {"x", "r"}, {"y"}, {list("pooled_shape", {2, 2})});
+  m.node("n", "MaxRoiPool", {"x", "r"}, {"y"}, {ModelBuilder::integers("pooled_shape", {2, 2})});
   return m;
 }
 
