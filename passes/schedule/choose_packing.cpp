@@ -23,6 +23,7 @@ bool Chooser::packable(const Access& access) const {
     if (other.buffer == access.buffer && !reads_again(other, access)) return false;
   }
   if (reads_memory(access.flat)) return false;
+  if (!origin(access)) return false;  // which part of it, a loop around the definition says
   for (const std::vector<Axis>* axes : {&definition_.axes, &definition_.reduce_axes}) {
     for (const Axis& axis : *axes) {
       if (!coefficient(access.flat, axis.name)) return false;
@@ -35,24 +36,30 @@ bool Chooser::packable(const Access& access) const {
   return !at_run_time || !repeats(access);
 }
 
+/// The element that the first sum reads first; none where loops around the definition decide that.
+std::optional<int64_t> Chooser::origin(const Access& access) const {
+  std::map<std::string, int64_t> zeros;
+  for (const Axis& axis : definition_.axes) zeros[axis.name] = 0;
+  for (const Axis& axis : definition_.reduce_axes) zeros[axis.name] = 0;
+  return evaluate(access.flat, zeros);
+}
+
 /// Packing would hold elements more than once, or what only a condition keeps from being read
 /// outside of the operand.
 bool Chooser::repeats(const Access& access) const {
   int64_t elements = 1, lowest = 0, highest = 0;
-  std::map<std::string, int64_t> zeros;
   for (const std::vector<Axis>* axes : {&definition_.axes, &definition_.reduce_axes}) {
     for (const Axis& axis : *axes) {
-      zeros[axis.name] = 0;
       if (!mentions(access.flat, axis.name)) continue;
       elements *= extent(axis.name);
       const int64_t reach = *coefficient(access.flat, axis.name) * (extent(axis.name) - 1);
       (reach < 0 ? lowest : highest) += reach;
     }
   }
-  const std::optional<int64_t> origin = evaluate(access.flat, zeros);
+  const int64_t first = *origin(access);
   Dim size = TensorType{ElementType::f32, kernel_.find(access.buffer)->shape}.element_count();
-  if (!size.is_constant() || !origin || elements > size.constant()) return true;
-  return *origin + lowest < 0 || *origin + highest >= size.constant();
+  if (!size.is_constant() || elements > size.constant()) return true;
+  return first + lowest < 0 || first + highest >= size.constant();
 }
 
 /// The reduction axes as the operand is written: moving it is then moving blocks.

@@ -63,6 +63,7 @@ class Chooser {
   void collect_types(const loop::Expr& e);
   void collect_taken();
   bool packable(const Access& access) const;
+  std::optional<int64_t> origin(const Access& access) const;
   bool repeats(const Access& access) const;
   static bool reads_again(const Access& a, const Access& b);
   int64_t extent(const std::string& name) const;

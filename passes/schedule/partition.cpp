@@ -53,6 +53,10 @@ Definition part_of(const Definition& definition, size_t axis, int64_t begin, int
     for (Expr& index : output.indices) index = loop::substitute(index, moved);
     output.value = loop::substitute(output.value, moved);
   }
+  for (loop::Accumulator& acc : part.accumulators) {
+    acc.init = loop::substitute(acc.init, moved);
+    acc.value = loop::substitute(acc.value, moved);
+  }
   return part;
 }
 

@@ -8,9 +8,8 @@
 
 namespace backcast {
 
-/// Definitions over parts of the axes whose conditions on single axes are decided: padding and
-/// concatenation without a test inside. One definition (the same) when nothing can be cut.
-///   Requires: no accumulators.
+/// Definitions over parts of the axes whose results' conditions on single axes are decided: padding
+/// and concatenation without a test inside. One definition (the same) when nothing can be cut.
 std::vector<loop::Definition> partition(const loop::Definition& definition);
 
 /// One definition per phase of axes whose elements take part in a reduction only where a remainder

@@ -150,6 +150,9 @@ class Scheduling {
         parts = phases(*copied);
       }
     }
+    if (!definition.accumulators.empty() && parts.size() == 1 && !among_statements_) {
+      parts = parts_of_results(parts[0], kernel, step);
+    }
     if (alone && parts.size() == 1) {
       coalesce(parts[0], kernel);
       const std::string axis = scattered_axis(parts[0], kernel, step);
@@ -172,6 +175,22 @@ class Scheduling {
   NestSchedule choose(const Definition& definition, const Kernel& kernel, const Step& step) const {
     return choose_schedule(definition, kernel, target_, constants_of(kernel, step),
                            !among_statements_);
+  }
+
+  /// Sums whose results are conditional, such as channels that a shortcut lacks, cut where that is
+  /// faster: a vector of results takes one side.
+  std::vector<Definition> parts_of_results(const Definition& definition, const Kernel& kernel,
+                                           const Step& step) const {
+    constexpr size_t kMostParts = 3;
+    std::vector<Definition> parts = partition(definition);
+    if (parts.size() == 1) return parts;
+    const auto cycles = [&](const Definition& d) {
+      return schedule_cycles(d, kernel, target_, constants_of(kernel, step), true);
+    };
+    double apart = 0;
+    for (const Definition& part : parts) apart += cycles(part);
+    if (parts.size() > kMostParts || apart >= cycles(definition)) return {definition};
+    return parts;
   }
 
   /// Which parameters of a call are constants; both must outlive it.
