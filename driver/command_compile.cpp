@@ -6,6 +6,7 @@
 
 #include "driver/commands.h"
 #include "driver/compiler.h"
+#include "driver/import_flags.h"
 #include "driver/memory_size.h"
 #include "driver/model_options.h"
 #include "driver/progress_line.h"
@@ -15,7 +16,8 @@ namespace {
 
 struct Options {
   CompileRequest request;
-  std::vector<std::string> dims, print_after;
+  ImportFlags import_flags;
+  std::vector<std::string> print_after;
   TrainingOptions training;
   std::string output = ".", emit = "lib", names = "auto", ram;
   ModelOptions model_options;
@@ -35,7 +37,7 @@ CompiledModel compile_with_progress(CompileRequest request) {
 
 int run(Options& o) {
   Emit emit = parse_emit(o.emit);
-  o.request.dims = parse_dims(o.dims);
+  o.request.import_options = o.import_flags.options();
   o.model_options.apply_to(o.request);
   o.request.training = o.training.request();
   o.request.pipeline.passes.ram = parse_ram(o.ram);
@@ -71,11 +73,8 @@ Action add_compile(CLI::App& app) {
          "what the hooks of bc_context are told of a step beside its number in the report: "
          "on: the model's nodes, for some flash; off: nothing; auto: off on microcontrollers")
       ->capture_default_str();
-  app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
+  o->import_flags.add_to(app);
   o->model_options.add_to(app);
-  app.add_option("--max-trips", o->request.max_trips,
-                 "of a Loop that only run time bounds; needed to train through it")
-      ->check(CLI::NonNegativeNumber);
   CLI::Option* derivative =
       app.add_option("--derivative", o->request.derivatives.kinds,
                      "entry points beside run: vjp, jvp or hvp, separated by commas")

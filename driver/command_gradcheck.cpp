@@ -8,6 +8,7 @@
 #include "driver/commands.h"
 #include "driver/compiler.h"
 #include "driver/gradient_check.h"
+#include "driver/import_flags.h"
 #include "driver/npy.h"
 #include "driver/training.h"
 #include "passes/train/gradient_module.h"
@@ -17,7 +18,7 @@ namespace {
 
 struct Options {
   std::string model, expected, data;
-  std::vector<std::string> dims;
+  ImportFlags import_flags;
   TrainingOptions training;
   double relative = 0, step = 0;
   uint64_t seed = 1;
@@ -99,8 +100,7 @@ int run(Options& o) {
   const TrainingRequest request = *o.training.request();
   const bool single = !request.promote;
   const double relative = o.relative > 0 ? o.relative : single ? 1e-2 : 1e-4;
-  ImportOptions import_options;
-  import_options.dims = parse_dims(o.dims);
+  const ImportOptions import_options = o.import_flags.options();
   GradientReport report;
   try {
     const GradientModule gradient =
@@ -143,7 +143,7 @@ Action add_gradcheck(CLI::App& app) {
                  "folder with the batch as input_K.pb and target.pb; default: random numbers, of "
                  "inputs that are integers zeros")
       ->check(CLI::ExistingDirectory);
-  app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8");
+  o->import_flags.add_to(app);
   app.add_option("--rtol", o->relative, "allowed distance; default 1e-4, without --f64 1e-2");
   app.add_option("--step", o->step, "of the differences; default 1e-5, without --f64 1e-2");
   app.add_option("--seed", o->seed, "of the random batch")->capture_default_str();

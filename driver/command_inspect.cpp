@@ -6,6 +6,7 @@
 
 #include "driver/commands.h"
 #include "driver/compiler.h"
+#include "driver/import_flags.h"
 #include "driver/layers.h"
 #include "driver/memory_size.h"
 #include "driver/training_memory.h"
@@ -19,8 +20,7 @@ namespace {
 
 struct Options {
   std::string model, target = "native", ram;
-  std::vector<std::string> dims;
-  std::optional<int64_t> max_trips;
+  ImportFlags import_flags;
   TrainingOptions training;
   bool operators = false, targets = false, markdown = false;
 };
@@ -167,15 +167,12 @@ int run(Options& o) {
   if (request.training) {
     request.model = o.model;
     request.target = o.target;
-    request.dims = parse_dims(o.dims);
-    request.max_trips = o.max_trips;
+    request.import_options = o.import_flags.options();
     request.pipeline.passes.ram = parse_ram(o.ram);
     fmt::print("{}", training_memory(request));
     return 0;
   }
-  ImportOptions options;
-  options.dims = parse_dims(o.dims);
-  options.max_trips = o.max_trips;
+  ImportOptions options = o.import_flags.options();
   options.differentiator = add_vjp;
   try {
     print_model(import_model(o.model, options), o);
@@ -191,9 +188,7 @@ Action add_inspect(CLI::App& app) {
   auto o = std::make_shared<Options>();
   app.add_option("model", o->model, "ONNX model");
   app.add_option("--target", o->target, "the arena is this target's")->capture_default_str();
-  app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
-  app.add_option("--max-trips", o->max_trips, "of a Loop that only run time bounds")
-      ->check(CLI::NonNegativeNumber);
+  o->import_flags.add_to(app);
   app.add_flag("--operators", o->operators,
                "list the ONNX operators that can be imported and the core operators");
   app.add_flag("--targets", o->targets, "list the targets");

@@ -7,6 +7,7 @@
 #include "driver/commands.h"
 #include "driver/compiler.h"
 #include "driver/device.h"
+#include "driver/import_flags.h"
 #include "driver/model_options.h"
 #include "driver/npy.h"
 #include "frontend/onnx_tensors.h"
@@ -16,7 +17,8 @@ namespace {
 
 struct Options {
   CompileRequest request;
-  std::vector<std::string> dims, inputs;
+  ImportFlags import_flags;
+  std::vector<std::string> inputs;
   std::string output;
   bool pb = false;
   ModelOptions model_options;
@@ -50,7 +52,7 @@ std::vector<Literal> read_inputs(const std::vector<std::string>& words,
 }
 
 int run(Options& o) {
-  o.request.dims = parse_dims(o.dims);
+  o.request.import_options = o.import_flags.options();
   o.model_options.apply_to(o.request);
   CompiledModel model = compile_model(o.request);
   std::vector<Literal> inputs = read_inputs(o.inputs, model.imported.input_names);
@@ -85,7 +87,7 @@ Action add_run(CLI::App& app) {
   app.add_option("-o,--output", o->output, "folder for the outputs");
   app.add_flag("--pb", o->pb, "write ONNX .pb tensors instead of .npy");
   o->model_options.add_to(app);
-  app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
+  o->import_flags.add_to(app);
   return [o] { return run(*o); };
 }
 

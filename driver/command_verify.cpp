@@ -10,6 +10,7 @@
 #include "driver/compiler.h"
 #include "driver/data_set.h"
 #include "driver/device.h"
+#include "driver/import_flags.h"
 #include "driver/model_options.h"
 #include "passes/graph/differentiate.h"
 
@@ -21,7 +22,7 @@ namespace {
 
 struct Options {
   CompileRequest request;
-  std::vector<std::string> dims;
+  ImportFlags import_flags;
   std::string data, emit = "lib";
   bool evaluator = false;
   Tolerance tolerance;
@@ -31,13 +32,14 @@ struct Options {
 using Results = std::vector<std::vector<Literal>>;  // per data set
 
 Results evaluate_all(const Options& o, const std::vector<DataSet>& sets) {
-  ImportOptions options;
-  options.dims = o.request.dims;
+  ImportOptions options = o.request.import_options;
   options.differentiator = add_vjp;
   try {
     const ImportedModel model = import_model(o.request.model, options);
     Results results;
-    for (const DataSet& set : sets) results.push_back(evaluate_main(model.module, set.inputs));
+    for (const DataSet& set : sets) {
+      results.push_back(evaluate_main(model.module, remaining_inputs(set, model)));
+    }
     return results;
   } catch (const CompileError& error) {
     throw CompileError(name_file(error.what(), o.request.model));
@@ -51,7 +53,9 @@ Results run_all(const Options& o, const std::vector<DataSet>& sets) {
   const CompiledModel model = compile_model(o.request);
   DeviceImage image({&model}, emit);
   std::vector<DeviceCall> calls;
-  for (const DataSet& set : sets) calls.push_back({0, set.inputs, 0xFF});
+  for (const DataSet& set : sets) {
+    calls.push_back({0, remaining_inputs(set, model.imported), 0xFF});
+  }
   Results results;
   for (DeviceReply& reply : image.run(calls)) {
     if (reply.status != 0)
@@ -63,7 +67,7 @@ Results run_all(const Options& o, const std::vector<DataSet>& sets) {
 }
 
 int run(Options& o) {
-  o.request.dims = parse_dims(o.dims);
+  o.request.import_options = o.import_flags.options();
   o.model_options.apply_to(o.request);
   const fs::path model(o.request.model);
   const std::string folder = o.data.empty() ? model.parent_path().string() : o.data;
@@ -105,7 +109,7 @@ Action add_verify(CLI::App& app) {
       ->check(CLI::Range(0, 255))
       ->capture_default_str();
   o->model_options.add_to(app);
-  app.add_option("--dim", o->dims, "size of a symbolic dimension: N=8, or a range: N=1..8");
+  o->import_flags.add_to(app);
   return [o] { return run(*o); };
 }
 

@@ -43,39 +43,6 @@ TargetInfo resolve_target(const std::string& name) {
   return *find_target(name);
 }
 
-namespace {
-
-int64_t parse_size(std::string_view text, const std::string& word) {
-  int64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    throw CompileError("--dim " + word + ": expected NAME=SIZE or NAME=MIN..MAX");
-  }
-  return value;
-}
-
-}  // namespace
-
-std::map<std::string, DimRange> parse_dims(const std::vector<std::string>& words) {
-  std::map<std::string, DimRange> result;
-  for (const std::string& word : words) {
-    size_t equals = word.find('=');
-    if (equals == std::string::npos || equals == 0) parse_size("", word);
-    std::string_view value = std::string_view(word).substr(equals + 1);
-    size_t dots = value.find("..");
-    DimRange range;
-    if (dots == std::string_view::npos) {
-      range.min = range.max = parse_size(value, word);
-    } else {
-      range.min = parse_size(value.substr(0, dots), word);
-      range.max = parse_size(value.substr(dots + 2), word);
-    }
-    if (range.min > range.max) throw CompileError("--dim " + word + ": the range is empty");
-    result[word.substr(0, equals)] = range;
-  }
-  return result;
-}
-
 std::string library_name(const std::string& wish, const std::string& model_path) {
   std::string stem = fs::path(model_path).stem().string();
   // A file called model.onnx is named after its folder.
@@ -158,9 +125,7 @@ CompiledModel compile_model(const CompileRequest& request) {
   PipelineOptions options = request.pipeline;
   options.name = library_name(request.name, request.model);
   try {
-    ImportOptions import_options;
-    import_options.dims = request.dims;
-    import_options.max_trips = request.max_trips;
+    ImportOptions import_options = request.import_options;
     import_options.differentiator = add_vjp;
     Module module;
     if (request.training) {

@@ -23,15 +23,11 @@ Emit parse_emit(const std::string& word);
 /// A row of the table, or the host for "native". CompileError listing the names.
 TargetInfo resolve_target(const std::string& name);
 
-/// `N=8`, `N=1..8`. CompileError for anything else.
-std::map<std::string, DimRange> parse_dims(const std::vector<std::string>& words);
-
 struct CompileRequest {
   std::string model;  // path
   std::string name;   // of the library; empty: from the file's name
   std::string target = "native";
-  std::map<std::string, DimRange> dims;
-  std::optional<int64_t> max_trips;         // see ImportOptions
+  ImportOptions import_options;
   std::optional<TrainingRequest> training;  // the library also trains
   DerivativeRequest derivatives;            // entry points beside `run`; not with training
   PipelineOptions pipeline;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "driver/npy.h"
+#include "ir/graph/error.h"
 #include "ir/graph/evaluator.h"
 
 namespace backcast {
@@ -31,6 +32,21 @@ std::vector<DataSet> read_data_sets(const fs::path& folder) {
     if (!fs::is_directory(folder / name)) return sets;
     sets.push_back({name, read_all(folder / name, "input"), read_all(folder / name, "output")});
   }
+}
+
+std::vector<Literal> remaining_inputs(const DataSet& set, const ImportedModel& model) {
+  std::vector<Literal> inputs = set.inputs;
+  if (inputs.size() == model.input_names.size()) return inputs;
+  for (size_t i = model.constant_inputs.size(); i-- > 0;) {
+    const ConstantInput& constant = model.constant_inputs[i];
+    if (constant.position >= inputs.size()) continue;
+    if (!(inputs[constant.position] == constant.value)) {
+      throw CompileError(fmt::format("{}: input \"{}\" is not what --constant made of it", set.name,
+                                     constant.name));
+    }
+    inputs.erase(inputs.begin() + static_cast<int64_t>(constant.position));
+  }
+  return inputs;
 }
 
 std::vector<fs::path> find_cases(const fs::path& root) {

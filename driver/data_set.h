@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/import.h"
 #include "ir/graph/literal.h"
 #include "ir/graph/module.h"
 
@@ -18,6 +19,10 @@ struct DataSet {
 /// The data sets of a folder in order, none when it has none. CompileError when a tensor cannot be
 /// read.
 std::vector<DataSet> read_data_sets(const std::filesystem::path& folder);
+
+/// What a data set gives for the inputs that ImportOptions::constants left; CompileError where it
+/// has another value for one of those that were made constant.
+std::vector<Literal> remaining_inputs(const DataSet& set, const ImportedModel& model);
 
 /// The folders in `root` that hold a model.onnx, sorted by name.
 std::vector<std::filesystem::path> find_cases(const std::filesystem::path& root);

@@ -272,8 +272,18 @@ std::vector<ValueId> GraphImporter::import_if(const OnnxNode& node, const Loc& l
         ops::tuple, {outputs.begin(), outputs.begin() + static_cast<int64_t>(node.outputs.size())});
   };
   IfElseAttrs attrs;
-  attrs.then = import_body(then, {}, captures, loc, scope, wrap);
-  attrs.otherwise = import_body(otherwise, {}, captures, loc, scope, wrap);
+  try {
+    attrs.then = import_body(then, {}, captures, loc, scope, wrap);
+    attrs.otherwise = import_body(otherwise, {}, captures, loc, scope, wrap);
+  } catch (const Poisoned&) {
+    if (scope.depth == 0) {
+      hints_.push_back(
+          loc.describe() +
+          ": only run time knows which branch it takes, so that both have to be valid; "
+          "--constant NAME=VALUE makes an input constant that decides");
+    }
+    throw;
+  }
   Emitter e(*builder_);
   builder_->set_loc(loc);
   std::vector<ValueId> operands{as_scalar(e, inputs[0], ElementType::boolean, "condition", loc)};

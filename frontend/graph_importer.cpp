@@ -59,6 +59,7 @@ GraphImporter::GraphImporter(const OnnxModel& model, std::filesystem::path model
       model_dir_(std::move(model_dir)),
       symbols_(model.graph.inputs, options),
       max_trips_(options.max_trips),
+      constants_(options.constants),
       main_builder_(result_.module, "main"),
       main_known_(main_builder_),
       builder_(&main_builder_),
@@ -118,11 +119,35 @@ ValueId GraphImporter::use(Scope& scope, const std::string& name, bool narrow) {
   return entry->id;
 }
 
+/// What `constants_` says of an input.
+Literal GraphImporter::constant_input(const std::string& name, const TensorType& type) const {
+  const std::vector<double>& given = constants_.at(name);
+  const int64_t count = type.is_static() ? type.element_count().constant() : -1;
+  if (count < 0 || (given.size() != 1 && static_cast<int64_t>(given.size()) != count)) {
+    throw CompileError(
+        fmt::format("--constant {}: the input is {}, and {} values are given; give one, or one for "
+                    "each element",
+                    name, to_string(type), given.size()));
+  }
+  std::vector<double> values = given;
+  values.resize(static_cast<size_t>(count), given[0]);
+  Literal literal = Literal::from_doubles(type.element, static_shape(type.shape), values);
+  for (size_t i = 0; i < values.size() && !is_float(type.element); ++i) {
+    if (literal.as_double(static_cast<int64_t>(i)) == values[i]) continue;
+    throw CompileError(
+        fmt::format("--constant {}: {} is no {}", name, values[i], name_of(type.element)));
+  }
+  return literal;
+}
+
 void GraphImporter::add_inputs(Scope& scope) {
-  std::set<std::string> constants;
-  for (const OnnxTensor& tensor : model_.graph.initializers) constants.insert(tensor.name);
+  std::set<std::string> initialized;
+  for (const OnnxTensor& tensor : model_.graph.initializers) initialized.insert(tensor.name);
+  std::set<std::string> unused;
+  for (const auto& [name, values] : constants_) unused.insert(name);
+  size_t position = 0;
   for (const OnnxValueInfo& input : model_.graph.inputs) {
-    if (constants.count(input.name) > 0) continue;
+    if (initialized.count(input.name) > 0) continue;
     Entry entry;
     const std::string where = fmt::format("input \"{}\"", input.name);
     try {
@@ -144,14 +169,23 @@ void GraphImporter::add_inputs(Scope& scope) {
       for (size_t axis = 0; axis < input.shape->size(); ++axis) {
         type.shape.push_back(symbols_.input_dim((*input.shape)[axis], input.name, axis));
       }
-      builder_->set_loc({input.name, "input", Origin::imported});
-      entry.id = builder_->parameter(input.name, type);
-      result_.input_names.push_back(input.name);
+      if (unused.erase(input.name) > 0) {
+        entry.literal = constant_input(input.name, type);
+        result_.constant_inputs.push_back({input.name, position, *entry.literal});
+      } else {
+        builder_->set_loc({input.name, "input", Origin::imported});
+        entry.id = builder_->parameter(input.name, type);
+        result_.input_names.push_back(input.name);
+      }
     } catch (const CompileError& error) {
       complain(error.what());
       entry.failed = true;
     }
     define(scope, input.name, std::move(entry), where);
+    ++position;
+  }
+  for (const std::string& name : unused) {
+    complain(fmt::format("--constant {}: the model has no such input", name));
   }
   symbols_.check_options();
   result_.module.symbols = symbols_.ranges();
@@ -396,15 +430,6 @@ void GraphImporter::import_nodes(const std::vector<OnnxNode>& nodes, Scope& scop
   }
 }
 
-void GraphImporter::list_parameters() {
-  for (const OnnxTensor& tensor : model_.graph.initializers) {
-    const std::optional<ElementType> element = element_type_of(tensor.data_type);
-    if (!element || !is_float(*element) || training_.scales.count(tensor.name) > 0) continue;
-    const bool statistic = training_.statistics.count(tensor.name) > 0;
-    (statistic ? result_.running_statistics : result_.parameter_names).push_back(tensor.name);
-  }
-}
-
 ImportedModel GraphImporter::finish(Scope& scope) {
   std::vector<ValueId> results;
   if (model_.graph.outputs.empty()) complain("the model has no outputs");
@@ -423,7 +448,9 @@ ImportedModel GraphImporter::finish(Scope& scope) {
   }
   if (!complaints_.empty()) {
     std::string all;
-    for (const std::string& complaint : complaints_) all += (all.empty() ? "" : "\n") + complaint;
+    for (const std::vector<std::string>& lines : {complaints_, hints_, symbols_.notes()}) {
+      for (const std::string& line : lines) all += (all.empty() ? "" : "\n") + line;
+    }
     throw CompileError(all);
   }
   builder_->set_loc({"outputs", "", Origin::made});

@@ -52,6 +52,7 @@ class GraphImporter {
   void complain(const std::string& message);
   void check_opsets();
   void add_inputs(Scope& scope);
+  Literal constant_input(const std::string& name, const TensorType& type) const;
   void add_initializers(const OnnxGraph& graph, Scope& scope);
   void declare_types(const OnnxGraph& graph, Scope& scope);
   void define(Scope& scope, const std::string& name, Entry entry, const std::string& where);
@@ -123,6 +124,7 @@ class GraphImporter {
   SymbolTable symbols_;
   ImportedModel result_;
   std::optional<int64_t> max_trips_;
+  std::map<std::string, std::vector<double>> constants_;
   Builder main_builder_;
   IndexValues main_known_;
   // Of the function that is being built: main, or the body of a loop or branch.
@@ -132,7 +134,7 @@ class GraphImporter {
   TrainingImport training_;
   Differentiator differentiator_;
   std::set<std::string> input_names_;
-  std::vector<std::string> complaints_;
+  std::vector<std::string> complaints_, hints_;
   int64_t imported_nodes_ = 0;
 };
 

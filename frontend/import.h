@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/graph/literal.h"
 #include "ir/graph/module.h"
 
 namespace backcast {
@@ -29,6 +30,9 @@ struct ImportOptions {
   /// Values of symbolic dimensions by name: {8, 8} binds one to 8, {1, 8} keeps it symbolic within
   /// that range. A dimension that is not named here is 1, with a note.
   std::map<std::string, DimRange> dims;
+  /// Inputs that are constants, by name: a value for all elements, or one for each in row-major
+  /// order. CompileError when there is no such input, or when its type cannot hold a value.
+  std::map<std::string, std::vector<double>> constants;
   /// Extent of the first dimension of the first input, whatever `dims` says of it; CompileError
   /// when the model fixes another.
   std::optional<int64_t> batch;
@@ -40,12 +44,21 @@ struct ImportOptions {
   Differentiator differentiator;
 };
 
+/// An input that ImportOptions::constants names, and its place among the model's inputs.
+struct ConstantInput {
+  std::string name;
+  size_t position = 0;
+  Literal value;
+};
+
 struct ImportedModel {
-  /// Entry function "main": the graph's inputs that are not initializers, in the file's order; its
-  /// result is a tuple when the model has several outputs (or none).
+  /// Entry function "main": the graph's inputs that are neither initializers nor
+  /// `constant_inputs`, in the file's order; its result is a tuple when the model has several
+  /// outputs (or none).
   Module module;
   std::string name;  // of the graph
   std::vector<std::string> input_names, output_names;
+  std::vector<ConstantInput> constant_inputs;
   int64_t opset = 0;
   /// The floating-point initializers of the graph in the file's order, as the constants' locations
   /// name them, without scales of quantised tensors. Those that BatchNormalization keeps as running

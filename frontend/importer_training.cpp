@@ -2,6 +2,7 @@
 #include "frontend/gradient_node.h"
 #include "frontend/graph_importer.h"
 #include "frontend/graph_names.h"
+#include "frontend/onnx_tensors.h"
 #include "ir/graph/error.h"
 
 namespace backcast {
@@ -44,6 +45,15 @@ void GraphImporter::add_statistics(std::vector<ValueId>& results, std::vector<st
     result_.updated_statistics.push_back(name);
     results.push_back(now);
     names.push_back(name);
+  }
+}
+
+void GraphImporter::list_parameters() {
+  for (const OnnxTensor& tensor : model_.graph.initializers) {
+    const std::optional<ElementType> element = element_type_of(tensor.data_type);
+    if (!element || !is_float(*element) || training_.scales.count(tensor.name) > 0) continue;
+    const bool statistic = training_.statistics.count(tensor.name) > 0;
+    (statistic ? result_.running_statistics : result_.parameter_names).push_back(tensor.name);
   }
 }
 

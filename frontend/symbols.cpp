@@ -9,6 +9,15 @@
 namespace backcast {
 namespace {
 
+/// Whether a dim_param names a dimension; Paddle's converters write "?" for what has no name.
+bool is_named(const OnnxDim& dim) {
+  return std::any_of(dim.symbol.begin(), dim.symbol.end(),
+                     [](unsigned char c) { return c >= 128 || std::isalnum(c); });
+}
+
+/// Whether a dim_value is an extent; they write -1 for what is unknown.
+bool is_fixed(const OnnxDim& dim) { return dim.value && *dim.value >= 0; }
+
 bool is_name(const std::string& text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0]))) return false;
   return std::all_of(text.begin(), text.end(),
@@ -89,29 +98,21 @@ Dim SymbolTable::expression(const std::string& text) {
 Dim SymbolTable::input_dim(const OnnxDim& dim, const std::string& input, size_t axis) {
   const bool is_batch = options_.batch && !batch_seen_ && axis == 0;
   batch_seen_ = true;  // only the first dimension of all may be it
-  if (is_batch && dim.value && *dim.value != *options_.batch) {
+  if (is_batch && is_fixed(dim) && *dim.value != *options_.batch) {
     throw CompileError(
         fmt::format("input \"{}\" has a fixed batch of {}, a batch of {} was asked "
                     "for; export the model with a symbolic batch",
                     input, *dim.value, *options_.batch));
   }
-  if (is_batch && !dim.value) {
-    const std::string text = dim.symbol.empty() ? fmt::format("{}_dim0", input) : dim.symbol;
-    batch_name_ = valid_name(text);
-  }
-  if (dim.value) {
-    if (*dim.value < 0) {
-      throw CompileError(
-          fmt::format("input \"{}\": extent {} of axis {} is negative", input, *dim.value, axis));
-    }
-    return Dim(*dim.value);
-  }
-  if (!dim.symbol.empty()) return expression(dim.symbol);
-  return symbol(valid_name(fmt::format("{}_dim{}", input, axis)));
+  if (is_fixed(dim)) return Dim(*dim.value);
+  const std::string text = is_named(dim) ? dim.symbol : fmt::format("{}_dim{}", input, axis);
+  if (is_batch) batch_name_ = valid_name(text);
+  return is_named(dim) ? expression(text) : symbol(valid_name(text));
 }
 
 std::optional<Dim> SymbolTable::declared_dim(const OnnxDim& dim) const {
-  if (dim.value) return *dim.value >= 0 ? std::optional<Dim>(*dim.value) : std::nullopt;
+  if (is_fixed(dim)) return Dim(*dim.value);
+  if (!is_named(dim)) return std::nullopt;
   const std::map<std::string, Dim>::const_iterator known = by_text_.find(dim.symbol);
   return known == by_text_.end() ? std::nullopt : std::optional<Dim>(known->second);
 }

@@ -217,6 +217,25 @@ TEST(Branches, TakeWhatEitherUses) {
   }
 }
 
+TEST(Branches, ConstantsDecide) {
+  ImportOptions options;
+  options.constants["c"] = {0};
+  const ImportedModel model = branches("3").import(options);
+  EXPECT_EQ(find_op(model, ops::if_else), nullptr);
+  EXPECT_EQ(model.module.function("main").result_type().to_string(), "f32[2]");
+}
+
+TEST(Branches, ThatAreInvalidSayWhatDecides) {
+  ModelBuilder m = branches("2");
+  OnnxNode& choice = m.model().graph.nodes.back();
+  OnnxGraph broken = *choice.attributes[0].g;
+  broken.nodes[0].op_type = "Unheard";
+  choice.attributes[0].g = std::make_shared<OnnxGraph>(broken);
+  const std::string complaint = complaint_of(m);
+  EXPECT_THAT(complaint, HasSubstr("Unheard"));
+  EXPECT_THAT(complaint, HasSubstr("--constant NAME=VALUE"));
+}
+
 TEST(Branches, OfDifferentShapesAreRefused) {
   EXPECT_THAT(complaint_of(branches("3")), HasSubstr("both branches must give the same type"));
 }

@@ -13,6 +13,7 @@
 namespace backcast {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -64,9 +65,55 @@ TEST(Symbols, InvalidNamesAreMadeValidAndUnknownOnesGetOne) {
   EXPECT_EQ(result_type(relu({"?", "4"}).import(symbolic("x_dim0", 5, 5))), "f32[5,4]");
 }
 
+TEST(Symbols, WhatHasNoNameIsUnknown) {
+  ModelBuilder m = relu({"*", "*"});
+  (*m.model().graph.inputs[0].shape)[0].value = -1;
+  ImportOptions options = symbolic("x_dim0", 5, 5);
+  options.dims["x_dim1"] = {3, 3};
+  EXPECT_EQ(result_type(m.import(options)), "f32[5,3]");
+}
+
+TEST(Symbols, ComplaintsSayWhatWasTakenAsOne) {
+  ModelBuilder m = relu({"batch", "4"});
+  m.ints("to", {3, 3}).node("s", "Reshape", {"y", "to"}, {"z"}).output("z");
+  EXPECT_THAT(complaint_of(m), HasSubstr("dimension \"batch\" is taken as 1"));
+}
+
 TEST(Symbols, UnknownOptionNamesWhatThereIs) {
   EXPECT_THAT(complaint_of(relu({"batch"}), symbolic("M", 1, 2)),
               HasSubstr("--dim M: the model has no such dimension; it has batch"));
+}
+
+ImportOptions constant(const std::string& name, const std::vector<double>& values) {
+  ImportOptions options;
+  options.constants[name] = values;
+  return options;
+}
+
+ModelBuilder sum() {
+  ModelBuilder m;
+  m.input("x", {"3"}).input("rate", {"3"}, onnx_type::kInt64).output("y");
+  m.node("c", "CastLike", {"rate", "x"}, {"f"}).node("a", "Add", {"x", "f"}, {"y"});
+  return m;
+}
+
+TEST(Constants, AreNoInputs) {
+  for (const std::vector<double>& values : {std::vector<double>{7}, {5, 6, 7}}) {
+    const ImportedModel model = sum().import(constant("rate", values));
+    EXPECT_THAT(model.input_names, ElementsAre("x"));
+    EXPECT_TRUE(model.parameter_names.empty());
+    ASSERT_EQ(model.constant_inputs.size(), 1u);
+    EXPECT_EQ(model.constant_inputs[0].position, 1u);
+    const Value x = Literal::from_doubles(ElementType::f32, {3}, {1, 2, 3});
+    const Value y = evaluate(model.module, model.module.function("main"), {x});
+    EXPECT_EQ(y.tensor.as_double(2), 10);
+  }
+}
+
+TEST(Constants, ThatAnInputCannotHoldAreRefused) {
+  EXPECT_THAT(complaint_of(sum(), constant("x", {1, 2})), HasSubstr("2 values are given"));
+  EXPECT_THAT(complaint_of(sum(), constant("rate", {1.5})), HasSubstr("1.5 is no i64"));
+  EXPECT_THAT(complaint_of(sum(), constant("z", {1})), HasSubstr("the model has no such input"));
 }
 
 /// x.reshape(x.shape[0], -1) the way exporters spell it.
