@@ -204,11 +204,71 @@ std::shared_ptr<Message> parse(std::string_view bytes, const char* what) {
 
 }  // namespace
 
+namespace {
+
+bool is_floating(const onnx::TensorProto& tensor) {
+  const std::optional<ElementType> element = element_type_of(tensor.data_type());
+  return element && is_float(*element);
+}
+
+/// The floating-point tensor of one axis or more that a node of type Constant holds, or null.
+onnx::TensorProto* weights_of(onnx::NodeProto& node) {
+  if (node.op_type() != "Constant" || !domain_of(node.domain()).empty()) return nullptr;
+  if (node.attribute_size() != 1 || node.output_size() != 1 || !node.attribute(0).has_t()) {
+    return nullptr;
+  }
+  onnx::TensorProto* tensor = node.mutable_attribute(0)->mutable_t();
+  return tensor->dims_size() > 0 && is_floating(*tensor) ? tensor : nullptr;
+}
+
+void count_definitions(const onnx::GraphProto& graph, std::map<std::string, int>& counts) {
+  for (const onnx::TensorProto& tensor : graph.initializer()) ++counts[tensor.name()];
+  for (const onnx::ValueInfoProto& input : graph.input()) ++counts[input.name()];
+  for (const onnx::NodeProto& node : graph.node()) {
+    for (const std::string& output : node.output()) ++counts[output];
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_g()) count_definitions(attribute.g(), counts);
+    }
+  }
+}
+
+/// Makes initializers of `to` of what nodes of type Constant hold in `from` and in graphs inside.
+void initialize_weights(onnx::GraphProto& from, const std::map<std::string, int>& definitions,
+                        onnx::GraphProto& to) {
+  google::protobuf::RepeatedPtrField<onnx::NodeProto> rest;
+  for (onnx::NodeProto& node : *from.mutable_node()) {
+    onnx::TensorProto* weights = weights_of(node);
+    if (weights && definitions.at(node.output(0)) == 1) {
+      onnx::TensorProto& initializer = *to.add_initializer();
+      initializer.Swap(weights);
+      initializer.set_name(node.output(0));
+      continue;
+    }
+    for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_g()) initialize_weights(*attribute.mutable_g(), definitions, to);
+    }
+    rest.Add()->Swap(&node);
+  }
+  from.mutable_node()->Swap(&rest);
+}
+
+/// Some exporters (Paddle's, spox) write every weight as a node. Where a graph has initializers,
+/// what nodes hold is part of its formulas.
+void initialize_weights(onnx::GraphProto& graph) {
+  if (std::any_of(graph.initializer().begin(), graph.initializer().end(), is_floating)) return;
+  std::map<std::string, int> definitions;
+  count_definitions(graph, definitions);
+  initialize_weights(graph, definitions, graph);
+}
+
+}  // namespace
+
 OnnxModel parse_model_proto(std::string_view bytes) {
   const std::shared_ptr<onnx::ModelProto> from = parse<onnx::ModelProto>(bytes, "model");
   if (!from->has_graph()) {
     throw CompileError("the ONNX model has no graph; is this a file of another kind?");
   }
+  initialize_weights(*from->mutable_graph());
   OnnxModel to;
   to.ir_version = from->ir_version();
   to.producer = from->producer_name();
@@ -343,6 +403,7 @@ void separate_statistics(onnx::GraphProto& graph) {
 std::string trained_model(std::string_view bytes, const std::map<std::string, Literal>& values,
                           const std::filesystem::path& model_dir) {
   const std::shared_ptr<onnx::ModelProto> model = parse<onnx::ModelProto>(bytes, "model");
+  initialize_weights(*model->mutable_graph());
   separate_statistics(*model->mutable_graph());
   for (onnx::TensorProto& tensor : *model->mutable_graph()->mutable_initializer()) {
     const std::map<std::string, Literal>::const_iterator value = values.find(tensor.name());

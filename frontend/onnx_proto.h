@@ -12,7 +12,9 @@
 namespace backcast {
 
 /// CompileError when the bytes are empty, 2 GB or more, or no ONNX model. Tensor data is copied
-/// once, out of `bytes`. Running statistics have initializers of their own (separate_statistics).
+/// once, out of `bytes`. In a model without floating-point initializers, tensors that nodes of type
+/// Constant hold are initializers, under the names of their results. Running statistics have
+/// initializers of their own (separate_statistics).
 OnnxModel parse_model_proto(std::string_view bytes);
 
 /// One serialized TensorProto. CompileError as above.

@@ -171,6 +171,25 @@ def keras_style():
     return g.model()
 
 
+def node_weights():
+    """Every weight in a node of type Constant, as Paddle's converter writes them."""
+    g = GraphBuilder("node_weights", seed=13)
+    x = g.input("input", [1, 2, 9, 7])
+    x = g.conv("conv", x, 2, 12, (3, 3), bias=False, pads=[1, 1, 1, 1], strides=[2, 2])
+    x = g.node("HardSwish", "act", [g.batch_norm("norm", x, 12)])
+    x = g.node("GlobalAveragePool", "pool", [x])
+    x = g.node("Flatten", "flatten", [x])
+    g.dense("fc", x, 12, 5, result="scores")
+    g.output("scores", [1, 5])
+    model = g.model()
+    nodes = [helper.make_node("Constant", [], [t.name], value=t) for t in model.graph.initializer]
+    del model.graph.initializer[:]
+    nodes += model.graph.node
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return model
+
+
 def transformer_small():
     """One pre-norm encoder block on 8 tokens x 16, two heads, Gelu spelled with Erf."""
     g = GraphBuilder("transformer_small", seed=7)
@@ -262,6 +281,7 @@ ALL = {
     "resnet_small": resnet_small,
     "shape_arithmetic": shape_arithmetic,
     "keras_style": keras_style,
+    "node_weights": node_weights,
     "transformer_small": transformer_small,
     "quirks": quirks,
     "classical": classical.classical,

@@ -99,6 +99,23 @@ TEST(Export, WhatADeviceLearntRunsFromTheFile) {
   EXPECT_GT(relative_distance(before[0], actual[0]), 1e-2) << "training changed nothing";
 }
 
+TEST(Export, WeightsThatNodesHoldBecomeInitializers) {
+  const std::string model = BACKCAST_TEST_MODELS "/node_weights/model.onnx";
+  TrainingRequest request;
+  request.spec.loss.kind = LossKind::cross_entropy;
+  const TrainingLibrary library(model, request, "jit");
+  Student student(library);
+  std::vector<double> pixels;
+  for (int i = 0; i < 2 * 9 * 7; ++i) pixels.push_back(i % 11 / 5.0 - 1);
+  const Literal image = Literal::from_doubles(ElementType::f32, {1, 2, 9, 7}, pixels);
+  const Literal before = student.run({image}).at(0);
+  const Literal label = Literal::from_doubles(ElementType::i32, {1}, {3});
+  for (int step = 0; step < 20; ++step) student.step({image, label});
+  const std::vector<Literal> learnt = student.run({image});
+  EXPECT_GT(relative_distance(before, learnt[0]), 1e-2) << "training changed nothing";
+  expect_equal(run_alone(export_model(model, student.save()), {image}), learnt);
+}
+
 /// One test per way in which a state differs from the file: a part of a tensor, double precision.
 TEST(Export, PartsGoIntoTheirPlace) {
   const std::string model = reference_model("digits_cnn");
