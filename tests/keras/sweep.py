@@ -122,4 +122,4 @@ def export(*arguments):
 
 
 if __name__ == "__main__":
-    sys.exit(sweep(NETWORKS, FORMS, export, trains=lambda form: form != "_int8"))
+    sys.exit(sweep(NETWORKS, FORMS, export, trains=lambda network, form: form != "_int8"))

@@ -57,13 +57,13 @@ def write_reference(path, feeds):
     return None
 
 
-def faults_of(backcast, path, trains):
+def faults_of(backcast, path, trains, options):
     folder = path.with_suffix("")
     noise = float((folder / "noise").read_text())
 
     def verified(model):
         steps = min(1 + round(noise), MOST_STEPS)
-        return fault_of_results(backcast, model, folder, ROUNDING + 4 * noise, steps)
+        return fault_of_results(backcast, model, folder, ROUNDING + 4 * noise, steps, options)
 
     faults = {"run": verified(path)}
     optimised = folder / "optimised.onnx"
@@ -71,13 +71,14 @@ def faults_of(backcast, path, trains):
         faults["optimised"] = verified(optimised)
     if trains:
         faults["train"] = fault_of([backcast, "compile", path, "--train", "--loss", "mse", "--emit",
-                                    "c", "--name", "net", "-o", folder / "library"])
+                                    "c", "--name", "net", "-o", folder / "library", *options])
     return [f"{what}: {why}" for what, why in faults.items() if why]
 
 
-def sweep(networks, forms, export, trains=lambda form: True):
-    """Of the command's arguments BACKCAST FOLDER [NAME...]: a line per file. `export(make, form,
-    path)` writes file and reference, or says why not. The exit status."""
+def sweep(networks, forms, export, trains=lambda network, form: True,
+          options=lambda network: []):
+    """Of the command's arguments BACKCAST FOLDER [NAME...]: a line per file. `export(network, form,
+    path)` writes file and reference, or says why not; `options` are Backcast's. The exit status."""
     backcast, folder, names = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:] or networks
     if unknown := [name for name in names if name not in networks]:
         sys.exit(f"no such network: {', '.join(unknown)}; there are {', '.join(networks)}")
@@ -91,10 +92,11 @@ def sweep(networks, forms, export, trains=lambda form: True):
                 print(f"{path.name}: {refused}", flush=True)
                 path.unlink(missing_ok=True)
                 continue
-            faults = faults_of(backcast, path, trains(form))
+            learns = trains(networks[name], form)
+            faults = faults_of(backcast, path, learns, options(networks[name]))
             files += 1
             failures += bool(faults)
-            does = "runs and trains" if trains(form) else "runs"
+            does = "runs and trains" if learns else "runs"
             print(f"{path.name}: {'; '.join(faults) or does}", flush=True)
             if not faults:
                 path.unlink()

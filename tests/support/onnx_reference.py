@@ -75,8 +75,8 @@ def fault_of(command):
     return None if done.returncode == 0 else (done.stdout + done.stderr).strip()[-300:]
 
 
-def fault_of_results(backcast, model, folder, tolerance, steps=0):
+def fault_of_results(backcast, model, folder, tolerance, steps=0, options=()):
     """What Backcast computes of the data sets in a folder that is not near what they expect; bytes
     may differ by some steps."""
     return fault_of([backcast, "verify", model, "--data", folder, "--rtol", "1e-4", "--atol",
-                     str(tolerance), "--steps", str(steps)])
+                     str(tolerance), "--steps", str(steps), *options])
