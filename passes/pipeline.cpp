@@ -34,6 +34,7 @@
 #include "passes/plan/rematerialize.h"
 #include "passes/plan/update_in_place.h"
 #include "passes/schedule/drop_unused.h"
+#include "passes/schedule/flush_subnormals.h"
 #include "passes/schedule/fold_loops.h"
 #include "passes/schedule/narrow_constants.h"
 #include "passes/schedule/order_constants.h"
@@ -241,6 +242,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"parallelize", parallelize},
       // Equal kernels, one body.
       {"share_kernels", share_kernels},
+      // Subnormal numbers cost nothing.
+      {"flush_subnormals", flush_subnormals},
       // The order of steps that needs the least memory.
       {"order_steps", order_steps},
       // Every arena buffer gets its place.

@@ -1,6 +1,10 @@
 // See kernel_emitter.h. Allocations become entry-block variables, which SROA turns into values.
 #include "backend/llvm/kernel_emitter.h"
 
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <functional>
+
 #include "ir/graph/error.h"
 #include "ir/loop/visit.h"
 
@@ -67,11 +71,16 @@ class KernelEmitter {
     for (const std::string& size : kernel_.sizes) {
       environment_.values[size] = function_.getArg(argument++);
     }
-    emit(kernel_.body);
+    if (kernel_.flushes) {
+      flush_subnormals([&] { emit(kernel_.body); });
+    } else {
+      emit(kernel_.body);
+    }
     builder_.CreateRetVoid();
   }
 
  private:
+  void flush_subnormals(const std::function<void()>& body);
   void emit(const Stmt& stmt);
   void emit_alloc(const StmtNode& stmt);
   void end_arrays(const StmtNode& block);
@@ -132,6 +141,19 @@ void KernelEmitter::end_arrays(const StmtNode& block) {
     if (child->kind != StmtKind::alloc || registers_.contains(child->name)) continue;
     builder_.CreateLifetimeEnd(environment_.places.at(child->name).pointer);
   }
+}
+
+/// The control word of SSE flushes to zero, and takes denormals for zeros, meanwhile.
+void KernelEmitter::flush_subnormals(const std::function<void()>& body) {
+  constexpr uint32_t kFlush = 0x8040;
+  llvm::AllocaInst* before = builder_.CreateAlloca(builder_.getInt32Ty());
+  llvm::AllocaInst* meanwhile = builder_.CreateAlloca(builder_.getInt32Ty());
+  builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_stmxcsr, {}, {before});
+  llvm::Value* word = builder_.CreateLoad(builder_.getInt32Ty(), before);
+  builder_.CreateStore(builder_.CreateOr(word, kFlush), meanwhile);
+  builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_ldmxcsr, {}, {meanwhile});
+  body();
+  builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_ldmxcsr, {}, {before});
 }
 
 void KernelEmitter::emit_alloc(const StmtNode& stmt) {

@@ -276,6 +276,7 @@ Kernel KernelParser::kernel() {
   }
   if (in_.accept("sizes")) kernel.sizes = names();
   if (in_.accept("macs")) kernel.macs = in_.integer();
+  kernel.flushes = in_.accept("flushes");
   while (in_.accept("loc")) kernel.locs.push_back(in_.loc());
   const size_t mark = scope_.mark();
   for (const std::string& size : kernel.sizes) scope_.bind(size, Type{});

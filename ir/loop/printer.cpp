@@ -268,6 +268,7 @@ std::string print(const Kernel& kernel) {
       "kernel @" + name_text(kernel.name) + "(" + joined(kernel.buffers, param_text) + ")";
   if (!kernel.sizes.empty()) text += " sizes(" + joined(kernel.sizes, name_text) + ")";
   if (kernel.macs != 0) text += fmt::format(" macs {}", kernel.macs);
+  if (kernel.flushes) text += " flushes";
   return text + locs_text(kernel.locs) + " " + braces(kernel.body, 0) + "\n";
 }
 

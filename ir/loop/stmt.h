@@ -130,6 +130,7 @@ struct Kernel {
   Stmt body;
   std::vector<Loc> locs;  // model nodes it computes
   int64_t macs = 0;       // multiply-accumulates per call, for the report
+  bool flushes = false;   // takes subnormal numbers for zero; `flushes` in the text
 
   const BufferParam* find(const std::string& buffer) const;
 };

@@ -234,7 +234,7 @@ TargetInfo x86_64(const char* name, const char* summary, int vector_bits, int re
   t.float_registers = registers;
   t.integer_registers = 15;
   t.has_fma = t.prefers_fma = t.has_rounding = fma;
-  t.pair_products = t.converts_to_nearest = true;
+  t.pair_products = t.converts_to_nearest = t.slow_subnormals = true;
   t.parallel_grain = 1 << 18;
   t.fma_latency = 4;
   t.fma_units = 2;
