@@ -433,8 +433,9 @@ const AlgebraicRule kRules[] = {
 std::span<const AlgebraicRule> algebraic_rules() {
   static const std::vector<AlgebraicRule> kAll = [] {
     std::vector<AlgebraicRule> all(std::begin(kRules), std::end(kRules));
-    const std::span<const AlgebraicRule> windows = window_rules();
-    all.insert(all.end(), windows.begin(), windows.end());
+    for (const std::span<const AlgebraicRule> more : {window_rules(), one_hot_rules()}) {
+      all.insert(all.end(), more.begin(), more.end());
+    }
     return all;
   }();
   return kAll;

@@ -23,6 +23,8 @@ struct AlgebraicRule {
 std::span<const AlgebraicRule> algebraic_rules();
 /// Those of them that are about windows: convolutions and pooling (algebra_windows.cpp).
 std::span<const AlgebraicRule> window_rules();
+/// And about products with one-hot rows (algebra_one_hot.cpp).
+std::span<const AlgebraicRule> one_hot_rules();
 
 // The three below take a Builder or a Function.
 
