@@ -1,6 +1,8 @@
 // RNN, GRU and LSTM (also DynamicQuantizeLSTM): one scan per direction. What the input contributes
 // to the gates is one product for all steps in front of the scan; its body holds what depends on
 // the state.
+#include <functional>
+
 #include "frontend/operators.h"
 #include "frontend/rules/families.h"
 #include "frontend/rules/named_activation.h"
@@ -202,8 +204,24 @@ class Recurrence {
   }
 
  private:
+  /// The inputs as values of a function.
+  struct Inputs {
+    Emitter& e;
+    std::function<ValueId(size_t)> value;
+  };
+
+  Inputs outside() {
+    return {e_, [this](size_t i) { return n_.input(i); }};
+  }
+
+  /// Those inputs that are constants, inside of a body.
+  Inputs constants(Emitter& e) {
+    return {e, [this, &e](size_t i) { return e.constant(*n_.known_literal(i)); }};
+  }
+
   /// The part of input i for a direction, without that axis; invalid when the input is absent.
-  ValueId of_direction(size_t i, int64_t d) {
+  ValueId of_direction(size_t i, int64_t d) { return of_direction(outside(), i, d); }
+  ValueId of_direction(const Inputs& inputs, size_t i, int64_t d) {
     if (!n_.has(i)) return {};
     const bool is_state = i == 5 || (i == 6 && s_.cell == Cell::lstm);
     const int64_t axis = is_state && s_.batch_first ? 1 : 0;
@@ -214,22 +232,25 @@ class Recurrence {
                           to_string(shape), axis, s_.directions));
     }
     shape.erase(shape.begin() + axis);
-    return e_.reshape(e_.slice_axis(n_.input(i), axis, d, d + 1), shape);
+    Emitter& e = inputs.e;
+    return e.reshape(e.slice_axis(inputs.value(i), axis, d, d + 1), shape);
   }
 
   /// W or R of a direction; its scale is input `scale`, and behind that stands its zero point.
-  Weights weights(size_t i, size_t scale, int64_t d) {
-    const ValueId values = of_direction(i, d);
+  Weights weights(const Inputs& inputs, size_t i, size_t scale, int64_t d) {
+    const ValueId values = of_direction(inputs, i, d);
     if (!s_.quantised) return {values, {}, {}};
-    return {e_.transpose(values, {1, 0}), parameter(scale, d), parameter(scale + 1, d)};
+    return {inputs.e.transpose(values, {1, 0}), parameter(inputs, scale, d),
+            parameter(inputs, scale + 1, d)};
   }
   /// One number per direction, or one per row of the weights.
-  ValueId parameter(size_t i, int64_t d) {
+  ValueId parameter(const Inputs& inputs, size_t i, int64_t d) {
     if (!n_.has(i)) n_.fail(fmt::format("input {} is missing", i));
     scale_input(n_, i);
-    const ValueId x = of_direction(i, d);
-    if (e_.type(x).element_count() == Dim(1)) return e_.reshape(x, {});
-    if (!(e_.shape(x) == Shape{s_.hidden * Dim(s_.traits.gates)})) {
+    Emitter& e = inputs.e;
+    const ValueId x = of_direction(inputs, i, d);
+    if (e.type(x).element_count() == Dim(1)) return e.reshape(x, {});
+    if (!(e.shape(x) == Shape{s_.hidden * Dim(s_.traits.gates)})) {
       n_.fail(fmt::format("input {} has to hold a number per direction or one per row", i));
     }
     return x;
@@ -267,7 +288,7 @@ class Recurrence {
 
   std::vector<ValueId> direction(int64_t d) {
     ValueId late_bias;
-    const ValueId gates = input_gates(weights(1, 8, d), of_direction(3, d), late_bias);
+    const ValueId gates = input_gates(weights(outside(), 1, 8, d), of_direction(3, d), late_bias);
     const ValueId peephole = s_.cell == Cell::lstm ? of_direction(7, d) : ValueId();
     std::vector<ValueId> operands{e_.dimension(s_.steps), initial(5, d)};
     if (s_.cell == Cell::lstm) operands.push_back(initial(6, d));
@@ -281,7 +302,7 @@ class Recurrence {
       operands.push_back(e_.iota(ElementType::i64, {s_.steps}, 0));
       attrs.xs = 2;
     }
-    const Weights r = weights(2, 10, d);
+    const Weights r = knows_recurrence() ? Weights() : weights(outside(), 2, 10, d);
     for (const ValueId operand : {r.values, r.scale, r.zero, late_bias, peephole, lengths_}) {
       if (operand.valid()) operands.push_back(operand);
     }
@@ -290,6 +311,13 @@ class Recurrence {
     std::vector<ValueId> results;
     for (int64_t i = 0; i <= attrs.carries; ++i) results.push_back(e_.get(scan, i));
     return results;
+  }
+
+  /// Whether the quantised weights of the state are constants, which the body then holds: products
+  /// of integers need to know their zero points.
+  bool knows_recurrence() const {
+    if (!s_.quantised || !n_.has(10) || !n_.has(11)) return false;
+    return n_.known_literal(2) && n_.known_literal(10) && n_.known_literal(11);
   }
 
   FunctionRef body(int64_t d, const ScanAttrs& attrs, const std::vector<ValueId>& operands,
@@ -307,8 +335,12 @@ class Recurrence {
       const ValueId x = p[next++];
       const ValueId now = lengths_.valid() ? p[next++] : ValueId();
       CellBody::Operands operands_of_cell;
-      operands_of_cell.r.values = p[next++];
-      if (s_.quantised) {
+      if (knows_recurrence()) {
+        operands_of_cell.r = weights(constants(e), 2, 10, d);
+      } else {
+        operands_of_cell.r.values = p[next++];
+      }
+      if (s_.quantised && !knows_recurrence()) {
         operands_of_cell.r.scale = p[next++];
         operands_of_cell.r.zero = p[next++];
       }
