@@ -7,6 +7,7 @@
 #include "ir/graph/evaluator.h"
 #include "ir/ops/ops.h"
 #include "passes/graph/algebra.h"
+#include "passes/graph/constant_value.h"
 #include "passes/graph/dimensions.h"
 
 namespace backcast {
@@ -194,9 +195,8 @@ class Folding {
 
   /// Weights that are known stay constants, whatever they take.
   ValueId folded(ValueId id) {
-    const Node& node = b_.node(id);
-    const Literal* w = constant_of(b_, node.operands[0]);
-    return w ? b_.constant(evaluate_node(module_, node, {*w}).tensor) : id;
+    if (!is_made_of_constants(b_, id)) return id;
+    return b_.constant(constant_value(module_, b_, id).tensor);
   }
 
   const Module& module_;

@@ -8,6 +8,7 @@
 #include "ir/graph/evaluator.h"
 #include "ir/ops/ops.h"
 #include "passes/graph/algebra.h"
+#include "passes/graph/constant_value.h"
 #include "passes/graph/contraction_axes.h"
 #include "passes/graph/contraction_border.h"
 #include "passes/graph/stepped_channels.h"
@@ -136,7 +137,7 @@ class IntegerProducts {
         border_of(node, weights, target_.bytes_at_once());
     // A border is a copy, for which small cores have no room.
     if (!border || (!border->is_empty() && target_.vector_bits == 0)) return std::nullopt;
-    const Literal all_weights = constant_value(weights).tensor;
+    const Literal all_weights = constant_value(module_, from_, weights).tensor;
     const std::optional<ContractedSums> sums = contracted_sums(node, all_weights);
     if (!sums) return std::nullopt;
     const double shift = range_of(factor)->low - range_of(element)->low;
@@ -178,7 +179,8 @@ class IntegerProducts {
     const ValueId whole = in_i32(rewriter_.copy_all(integers[0]));
     const ValueId x = padded(whole, b_.scalar(ElementType::i32, 0), border->channels);
     const ValueId small = in_i32(b_.emit(ops::cast, {x}, CastAttrs{*stored}));
-    const ValueId w = padded_weights(constant_value(integers[1]).tensor, border->weights);
+    const ValueId w =
+        padded_weights(constant_value(module_, from_, integers[1]).tensor, border->weights);
     return b_.emit(ops::conv, {small, w}, node.attrs);
   }
 
@@ -188,9 +190,9 @@ class IntegerProducts {
         !range_of(ElementType::i16)->contains(ranges_[integers[0]])) {
       return std::nullopt;
     }
-    const std::optional<SteppedChannels> stepped =
-        stepped_channels(node, from_.type(integers[0]).tensor(), constant_value(integers[1]).tensor,
-                         /*word=*/2);
+    const std::optional<SteppedChannels> stepped = stepped_channels(
+        node, from_.type(integers[0]).tensor(), constant_value(module_, from_, integers[1]).tensor,
+        /*word=*/2);
     if (!stepped) return std::nullopt;
     b_.set_loc(node.loc);
     const ValueId whole = in_i32(rewriter_.copy_all(integers[0]));
@@ -207,7 +209,8 @@ class IntegerProducts {
   }
 
   bool has_small_weights(ValueId weights) const {
-    return range_of(ElementType::i8)->contains(ranges_[weights]) && is_made_of_constants(weights);
+    return range_of(ElementType::i8)->contains(ranges_[weights]) &&
+           is_made_of_constants(from_, weights);
   }
 
   std::optional<ContractionBorder> border_of(const Node& node, ValueId weights,
@@ -226,22 +229,6 @@ class IntegerProducts {
   ValueId padded_weights(const Literal& all, const PadAttrs& attrs) {
     const ValueId small = b_.constant(all.converted_to(ElementType::i8));
     return in_i32(padded(small, b_.scalar(ElementType::i8, 0), attrs));
-  }
-
-  /// Of what is made of constants.
-  Value constant_value(ValueId id) const {
-    const Node& node = from_.node(id);
-    std::vector<Value> operands;
-    for (const ValueId operand : node.operands) operands.push_back(constant_value(operand));
-    return evaluate_node(module_, node, operands);
-  }
-
-  bool is_made_of_constants(ValueId id) const {
-    const Node& node = from_.node(id);
-    if (node.op == &ops::constant) return true;
-    return !node.operands.empty() &&
-           std::all_of(node.operands.begin(), node.operands.end(),
-                       [&](ValueId operand) { return is_made_of_constants(operand); });
   }
 
   ValueId in_i32(ValueId id) {
@@ -270,9 +257,10 @@ class IntegerProducts {
         is_wide ? factor_type(ranges_[id], target_) : std::nullopt;
     if (!type) return rewriter_.copy_all(id);
     b_.set_loc(node.loc);
-    const ValueId stored = is_made_of_constants(id)
-                               ? b_.constant(constant_value(id).tensor.converted_to(*type))
-                               : b_.emit(ops::cast, {rewriter_.copy_all(id)}, CastAttrs{*type});
+    const ValueId stored =
+        is_made_of_constants(from_, id)
+            ? b_.constant(constant_value(module_, from_, id).tensor.converted_to(*type))
+            : b_.emit(ops::cast, {rewriter_.copy_all(id)}, CastAttrs{*type});
     const ValueId wide = b_.emit(ops::cast, {stored}, CastAttrs{ElementType::i32});
     rewriter_.map(id, wide);
     return wide;
