@@ -293,8 +293,9 @@ bool Chooser::may_tile(const Axis& axis) const {
   bool shares = std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
     return a.in_reduction && !mentions(a.flat, axis.name);
   });
+  // What results are made of may be repeated along the axis: each row finds its own place.
   bool affine = std::all_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
-    return coefficient(a.flat, axis.name).has_value();
+    return !a.in_reduction || coefficient(a.flat, axis.name).has_value();
   });
   return affine && shares;
 }
