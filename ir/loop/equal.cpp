@@ -100,8 +100,7 @@ bool equal(const Stmt& a, const Stmt& b) {
 
 bool equal(const Kernel& a, const Kernel& b) {
   return a.name == b.name && all_equal(a.buffers, b.buffers, equal_params) && a.sizes == b.sizes &&
-         equal(a.body, b.body) && a.locs == b.locs && a.macs == b.macs &&
-         a.flushes == b.flushes;
+         equal(a.body, b.body) && a.locs == b.locs && a.macs == b.macs && a.flushes == b.flushes;
 }
 
 bool equal(const Program& a, const Program& b) {

@@ -49,8 +49,8 @@ struct TargetInfo {
   int fma_latency = 4;  // cycles: accumulators needed = latency × units
   int fma_units = 1;
   bool slow_subnormals = false;  // they take a hundred cycles and more, unless they are flushed
-  bool halves_vectors = false;  // a register takes a unit twice: AVX-512 on 256-bit units
-  int64_t l1_bytes = 32 << 10;  // without a data cache: what blocks are made for all the same
+  bool halves_vectors = false;   // a register takes a unit twice: AVX-512 on 256-bit units
+  int64_t l1_bytes = 32 << 10;   // without a data cache: what blocks are made for all the same
   bool has_data_cache = true;
   int64_t l2_bytes = 0;
   /// Operations (a multiply-accumulate of one lane is one) that are worth a thread; 0: one thread.

@@ -1,6 +1,6 @@
-// Kernels that meet subnormal numbers take them for zero, where each would cost the target a hundred
-// cycles and more: products with constants that weight decay has all but extinguished, and updates
-// of state, whose moments decay.
+// Kernels that meet subnormal numbers take them for zero, where each would cost the target a
+// hundred cycles and more: products with constants that weight decay has all but extinguished, and
+// updates of state, whose moments decay.
 //   Requires: constants as kernels read them.
 //   Ensures: the same values but for subnormal operands and results of the kernels it marks.
 #pragma once

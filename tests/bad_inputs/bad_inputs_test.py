@@ -204,6 +204,11 @@ class Run:
                   named="--emit")
         for word in ("N", "N=", "N=x", "N=-1", "N=8..1", "N=1..", "=4", "N=99999999999999999999"):
             self.case(f"--dim {word}", "--dim", "symbolic.onnx", "--dim", word, named="--dim")
+        for word in ("x", "=1", "x=", "x=1,", "x=one"):
+            self.case(f"--constant {word}", "--constant.*NUMBER", "symbolic.onnx", "--constant",
+                      word, named="--constant")
+        self.case("--constant of no input", "y: the model has no such input", "symbolic.onnx",
+                  "--constant", "y=1")
         self.case("--dim of no symbol", 'M: the model has no such dimension; it has N', "symbolic.onnx", "--dim", "M=4")
         self.case("--dim beyond 64 bits", "64 bits|address", "symbolic.onnx", "--dim",
                   "N=9223372036854775807")

