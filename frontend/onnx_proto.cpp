@@ -202,10 +202,6 @@ std::shared_ptr<Message> parse(std::string_view bytes, const char* what) {
   return message;
 }
 
-}  // namespace
-
-namespace {
-
 bool is_floating(const onnx::TensorProto& tensor) {
   const std::optional<ElementType> element = element_type_of(tensor.data_type());
   return element && is_float(*element);

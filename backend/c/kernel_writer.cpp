@@ -397,10 +397,10 @@ KernelText kernel_text(Prelude& prelude, const Kernel& kernel, const std::string
       writer.writer().line(fmt::format("(void){};", writer.writer().local(size)));
     }
   }
-  // MXCSR: flush to zero, and denormals are zeros.
   if (kernel.flushes) {
     writer.writer().line("const unsigned control = __builtin_ia32_stmxcsr();");
-    writer.writer().line("__builtin_ia32_ldmxcsr(control | 0x8040u);");
+    writer.writer().line(
+        fmt::format("__builtin_ia32_ldmxcsr(control | {:#x}u);", kFlushSubnormals));
   }
   writer.write();
   if (kernel.flushes) writer.writer().line("__builtin_ia32_ldmxcsr(control);");

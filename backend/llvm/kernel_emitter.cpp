@@ -3,8 +3,6 @@
 
 #include <llvm/IR/IntrinsicsX86.h>
 
-#include <functional>
-
 #include "ir/graph/error.h"
 #include "ir/loop/visit.h"
 
@@ -71,16 +69,14 @@ class KernelEmitter {
     for (const std::string& size : kernel_.sizes) {
       environment_.values[size] = function_.getArg(argument++);
     }
-    if (kernel_.flushes) {
-      flush_subnormals([&] { emit(kernel_.body); });
-    } else {
-      emit(kernel_.body);
-    }
+    llvm::Value* const before = kernel_.flushes ? flush_subnormals() : nullptr;
+    emit(kernel_.body);
+    if (before) builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_ldmxcsr, {}, {before});
     builder_.CreateRetVoid();
   }
 
  private:
-  void flush_subnormals(const std::function<void()>& body);
+  llvm::Value* flush_subnormals();
   void emit(const Stmt& stmt);
   void emit_alloc(const StmtNode& stmt);
   void end_arrays(const StmtNode& block);
@@ -143,17 +139,15 @@ void KernelEmitter::end_arrays(const StmtNode& block) {
   }
 }
 
-/// The control word of SSE flushes to zero, and takes denormals for zeros, meanwhile.
-void KernelEmitter::flush_subnormals(const std::function<void()>& body) {
-  constexpr uint32_t kFlush = 0x8040;
+/// From here on; returns where the control word lies as it was.
+llvm::Value* KernelEmitter::flush_subnormals() {
   llvm::AllocaInst* before = builder_.CreateAlloca(builder_.getInt32Ty());
   llvm::AllocaInst* meanwhile = builder_.CreateAlloca(builder_.getInt32Ty());
   builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_stmxcsr, {}, {before});
   llvm::Value* word = builder_.CreateLoad(builder_.getInt32Ty(), before);
-  builder_.CreateStore(builder_.CreateOr(word, kFlush), meanwhile);
+  builder_.CreateStore(builder_.CreateOr(word, kFlushSubnormals), meanwhile);
   builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_ldmxcsr, {}, {meanwhile});
-  body();
-  builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_ldmxcsr, {}, {before});
+  return before;
 }
 
 void KernelEmitter::emit_alloc(const StmtNode& stmt) {

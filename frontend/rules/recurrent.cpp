@@ -185,7 +185,7 @@ class CellBody {
 class Recurrence {
  public:
   Recurrence(NodeContext& n, Cell cell, bool quantised = false)
-      : n_(n), e_(n.e), s_(setting_of(n, cell, quantised)) {}
+      : n_(n), e_(n.e), s_(setting_of(n, cell, quantised)), holds_weights_(knows_recurrence()) {}
 
   void run() {
     x_ = s_.batch_first ? e_.transpose(n_.input(0), {1, 0, 2}) : n_.input(0);
@@ -302,7 +302,7 @@ class Recurrence {
       operands.push_back(e_.iota(ElementType::i64, {s_.steps}, 0));
       attrs.xs = 2;
     }
-    const Weights r = knows_recurrence() ? Weights() : weights(outside(), 2, 10, d);
+    const Weights r = holds_weights_ ? Weights() : weights(outside(), 2, 10, d);
     for (const ValueId operand : {r.values, r.scale, r.zero, late_bias, peephole, lengths_}) {
       if (operand.valid()) operands.push_back(operand);
     }
@@ -335,14 +335,14 @@ class Recurrence {
       const ValueId x = p[next++];
       const ValueId now = lengths_.valid() ? p[next++] : ValueId();
       CellBody::Operands operands_of_cell;
-      if (knows_recurrence()) {
-        operands_of_cell.r = weights(constants(e), 2, 10, d);
+      Weights& r = operands_of_cell.r;
+      if (holds_weights_) {
+        r = weights(constants(e), 2, 10, d);
+      } else if (s_.quantised) {
+        r = {p[next], p[next + 1], p[next + 2]};
+        next += 3;
       } else {
-        operands_of_cell.r.values = p[next++];
-      }
-      if (s_.quantised && !knows_recurrence()) {
-        operands_of_cell.r.scale = p[next++];
-        operands_of_cell.r.zero = p[next++];
+        r.values = p[next++];
       }
       if (has_bias) operands_of_cell.bias = p[next++];
       if (has_peephole) operands_of_cell.peephole = p[next++];
@@ -382,6 +382,7 @@ class Recurrence {
   NodeContext& n_;
   Emitter& e_;
   const Setting s_;
+  const bool holds_weights_;
   ValueId x_, lengths_;
 };
 

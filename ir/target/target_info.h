@@ -15,6 +15,10 @@ enum class Architecture : uint8_t { x86_64, aarch64, arm, thumb, riscv32, riscv6
 /// How `verify` runs a library of this target.
 enum class Runner : uint8_t { none, native, qemu_user, qemu_system };
 
+/// What MXCSR, the control word of SSE, has beside the usual to flush results to zero and to take
+/// denormal operands for zeros.
+inline constexpr uint32_t kFlushSubnormals = 0x8040;
+
 struct TargetInfo {
   std::string name;      // what --target takes
   std::string triple;    // normalised LLVM triple

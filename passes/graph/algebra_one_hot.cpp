@@ -102,7 +102,7 @@ ValueId where_in_range(Builder& b, ValueId rows, ValueId numbers, const Dim& cou
   Ints dims(numbered.shape.size());
   std::iota(dims.begin(), dims.end(), at);
   const ValueId wide = b.emit(ops::broadcast, {inside}, BroadcastAttrs{type.shape, dims});
-  const ValueId zero = b.constant(Literal::scalar(type.element, 0));
+  const ValueId zero = b.scalar(type.element, 0);
   return b.emit(ops::select, {wide, rows, all(type, zero)});
 }
 
@@ -150,7 +150,7 @@ Result add_up(Builder& b, const Node& node, const Side& one, const Side& rows, b
       attrs.update_window_dims.push_back(d);
     }
   }
-  const ValueId zero = b.constant(Literal::scalar(type.element, 0));
+  const ValueId zero = b.scalar(type.element, 0);
   const ValueId zeros = b.emit(ops::broadcast, {zero}, BroadcastAttrs{type.shape, {}});
   return b.emit(ops::scatter, {zeros, *numbers, rows.value}, attrs);
 }

