@@ -1,6 +1,7 @@
 // Ways to fill vectors that need no constant operand: lanes along a reduction axis, blocks turned
 // in registers, operands rearranged at run time. And the choice between them.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -22,9 +23,7 @@ namespace {
 
 /// The largest power of two that is at most `n` (n >= 1).
 int64_t floor_power(int64_t n) {
-  int64_t power = 1;
-  while (power * 2 <= n) power *= 2;
-  return power;
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(n)));
 }
 
 }  // namespace
@@ -92,9 +91,28 @@ void Chooser::choose_columns() {
     if (score >= best_score) {
       best_score = score;
       schedule_.vector_axis = axis.name;
-      schedule_.row_epilogue = rows;
+      schedule_.totals_together = rows ? Totals::columns : Totals::cells;
     }
   }
+}
+
+/// Whether results along the tile are made of what is one value or lies contiguous: of the totals
+/// of its rows, several at a time. They may be stored one by one.
+bool Chooser::makes_registers_of_rows() const {
+  const std::string& axis = schedule_.tile_axis;
+  const auto asks = [&](const loop::DefinitionOutput& output) {
+    bool found = false;
+    loop::visit(output.value, [&](const Expr& e) {
+      found = found || (e->kind == loop::ExprKind::if_then_else && mentions(e->args[0], axis));
+    });
+    return found;
+  };
+  if (axis.empty() || std::ranges::any_of(definition_.outputs, asks)) return false;
+  return std::ranges::all_of(outputs_, [&](const Expr& f) { return coefficient(f, axis) > 0; }) &&
+         std::ranges::all_of(accesses_, [&](const Access& a) {
+           const std::optional<int64_t> c = coefficient(a.flat, axis);
+           return a.in_reduction || (c && (*c == 0 || *c == 1) && !reads_memory(a.flat));
+         });
 }
 
 std::vector<VectorSegment> Chooser::column_segments(int64_t columns) const {
@@ -134,6 +152,33 @@ double Chooser::math_calls() const {
   return static_cast<double>(calls.size());
 }
 
+/// Cycles from the registers of a tile's sums to its results.
+double Chooser::totals_cycles(int64_t tile, int64_t columns) const {
+  // What is made of a sum of products of bytes, of one or of a register of them.
+  constexpr double kRequantised = 8;
+  // More than in a loop over whole registers of results, for a register of however many.
+  constexpr double kMath = 16;
+  const double halvings = std::log2(schedule_.lanes);
+  const auto of_register = [&](int64_t cells) {
+    const auto n = static_cast<double>(cells);
+    // Two shuffles and an operation make one register of two or halve one.
+    double across =
+        cells > 1 ? 2 * (n - 1 + std::max(halvings - std::log2(n), 0.0)) : 2 * halvings + 2;
+    if (schedule_.sums_lanes) across = n + kRequantised;
+    return across + kMath * math_calls_;
+  };
+  if (schedule_.totals_together == Totals::rows) {
+    double each = 0;
+    for (int64_t m = tile; m > 0; m -= floor_power(m)) each += of_register(floor_power(m));
+    const bool scatters = std::ranges::any_of(
+        outputs_, [&](const Expr& f) { return coefficient(f, schedule_.tile_axis) != 1; });
+    return static_cast<double>(columns) * (each + (scatters ? static_cast<double>(tile) : 0));
+  }
+  const bool whole_rows = schedule_.totals_together == Totals::columns;
+  return static_cast<double>(tile) *
+         (whole_rows ? of_register(columns) : static_cast<double>(columns) * of_register(1));
+}
+
 /// Cycles of the whole; for a tile of 0 of the segments as chosen.
 double Chooser::lane_cycles(int64_t tile, int64_t columns, int64_t chains) const {
   std::vector<VectorSegment> column_parts = schedule_.vector_segments;
@@ -149,29 +194,15 @@ double Chooser::lane_cycles(int64_t tile, int64_t columns, int64_t chains) const
   double outside = reduce_points() / static_cast<double>(length);
   double steps = static_cast<double>(length / schedule_.lanes) / static_cast<double>(chains);
   double tail = static_cast<double>(length % schedule_.lanes);
-  double halvings = 0;
-  for (int32_t width = schedule_.lanes; width > 1; width /= 2) ++halvings;
-  // What is made of a sum of products of bytes, of one or of a row of them.
-  constexpr double kRequantised = 8;
-  // More than in a loop over whole registers of results, for a register of however many columns.
-  constexpr double kMath = 16;
-  const double math = kMath * math_calls_;
   double total = 0;
   for (const VectorSegment& c : column_parts) {
     for (const TileSegment& r : row_parts) {
       int64_t count = 8;
       loop::as_constant(r.count, count);
       double n = static_cast<double>(c.vectors), m = static_cast<double>(r.size);
-      // Two shuffles and an operation make one register of two or halve one.
-      double levels = std::log2(n);
-      const bool whole_rows = schedule_.row_epilogue && c.vectors > 1;
-      double across =
-          whole_rows ? 2 * (n - 1 + std::max(halvings - levels, 0.0)) : n * (2 * halvings + 2);
-      if (schedule_.sums_lanes) across = n + kRequantised * (whole_rows ? 1 : n);
       double each = step_cycles(r.size, c.vectors, chains);
       total += static_cast<double>(count * c.count) *
-               (outside * (steps * each + tail * m * n + 2) +
-                m * (across + math * (schedule_.row_epilogue ? 1 : n)) +
+               (outside * (steps * each + tail * m * n + 2) + totals_cycles(r.size, c.vectors) +
                 m * n * static_cast<double>(chains) / 2);
     }
     // The first row of tiles brings the columns' operand from the second cache.
@@ -183,47 +214,71 @@ double Chooser::lane_cycles(int64_t tile, int64_t columns, int64_t chains) const
 }
 
 void Chooser::choose_lane_sizes() {
-  int64_t length = extent(schedule_.lane_axis);
+  const int64_t length = extent(schedule_.lane_axis);
   lanes_ = vector_lanes();
   math_calls_ = math_calls();
   schedule_.sums_lanes = multiplies_registers();
-  int64_t max_tile = schedule_.tile_axis.empty() ? 1 : 8, max_columns = 1;
-  if (int64_t e = extent(schedule_.tile_axis); e > 0) max_tile = std::min(max_tile, e);
-  if (!schedule_.vector_axis.empty()) {
-    max_columns = std::min<int64_t>(floor_power(extent(schedule_.vector_axis)), 16);
+  // Taps of a window along the tile that stand innermost, and which totals go together.
+  std::vector<std::pair<const Axis*, Totals>> forms{{nullptr, schedule_.totals_together}};
+  if (makes_registers_of_rows()) forms.emplace_back(nullptr, Totals::rows);
+  for (size_t i = 0, plain = forms.size(); i < plain && !schedule_.tile_axis.empty(); ++i) {
+    for (const Axis& axis : definition_.reduce_axes) {
+      const bool shares = axis.name != schedule_.lane_axis && may_share_window(axis);
+      if (shares) forms.emplace_back(&axis, forms[i].second);
+    }
   }
-  double best = 2e30;
-  int64_t best_tile = 1, best_columns = 1, best_chains = 1, best_lanes = 1;
+  const int64_t most_columns =
+      schedule_.vector_axis.empty()
+          ? 1
+          : std::min<int64_t>(floor_power(extent(schedule_.vector_axis)), 16);
+  struct Sizes {
+    const Axis* taps = nullptr;
+    Totals totals = Totals::cells;
+    int64_t tile = 1, columns = 1, chains = 1, lanes = 1;
+  };
+  double least = 2e30;
+  Sizes best;
   // Fewer lanes than there are leave less of the axis to scalars.
   const int64_t most_lanes = floor_power(std::min<int64_t>(lanes_, length));
   for (int64_t lanes = most_lanes; lanes >= std::min<int64_t>(most_lanes, 4); lanes /= 2) {
     if (lanes < most_lanes && length % lanes == length % most_lanes) continue;
     schedule_.lanes = static_cast<int32_t>(lanes);
-    for (int64_t chains = 1; chains <= 8 && chains * lanes <= length; chains *= 2) {
-      for (int64_t columns = 1; columns <= max_columns; columns *= 2) {
-        for (int64_t tile = 1; tile <= max_tile; ++tile) {
-          double cycles = lane_cycles(tile, columns, chains);
-          if (cycles >= best * 0.999) continue;
-          best = cycles;
-          best_tile = tile;
-          best_columns = columns;
-          best_chains = chains;
-          best_lanes = lanes;
+    for (const auto& [taps, totals] : forms) {
+      share_window(taps);
+      schedule_.totals_together = totals;
+      int64_t most_rows = totals == Totals::rows ? std::max<int64_t>(lanes_, 8) : 8;
+      if (schedule_.tile_axis.empty()) most_rows = 1;
+      if (const int64_t e = extent(schedule_.tile_axis); e > 0) most_rows = std::min(most_rows, e);
+      for (int64_t chains = 1; chains <= 8 && chains * lanes <= length; chains *= 2) {
+        for (int64_t columns = 1; columns <= most_columns; columns *= 2) {
+          for (int64_t tile = 1; tile <= most_rows; ++tile) {
+            const double cycles = lane_cycles(tile, columns, chains);
+            if (cycles >= least * 0.999) continue;
+            least = cycles;
+            best = {taps, totals, tile, columns, chains, lanes};
+          }
         }
       }
     }
     if (length % lanes == 0) break;
   }
-  schedule_.lanes = static_cast<int32_t>(best_lanes);
-  schedule_.has_tail = length % best_lanes != 0;
-  schedule_.chains = best_chains;
-  if (!schedule_.vector_axis.empty()) schedule_.vector_segments = column_segments(best_columns);
-  if (!schedule_.tile_axis.empty()) schedule_.tile_segments = tile_segments(best_tile);
+  schedule_.lanes = static_cast<int32_t>(best.lanes);
+  schedule_.has_tail = length % best.lanes != 0;
+  schedule_.chains = best.chains;
+  schedule_.totals_together = best.totals;
+  if (!schedule_.vector_axis.empty()) schedule_.vector_segments = column_segments(best.columns);
+  if (!schedule_.tile_axis.empty()) schedule_.tile_segments = tile_segments(best.tile);
+  share_window(best.taps);
   std::vector<std::string> order;
   for (const Axis& axis : reduce_axes()) {
-    if (axis.name != schedule_.lane_axis) order.push_back(axis.name);
+    const bool taps = best.taps != nullptr && axis.name == best.taps->name;
+    if (axis.name != schedule_.lane_axis && !taps) order.push_back(axis.name);
   }
   order.push_back(schedule_.lane_axis);
+  if (best.taps != nullptr) {
+    order.push_back(best.taps->name);
+    schedule_.unrolled = {best.taps->name};
+  }
   schedule_.reduce_order = std::move(order);
 }
 

@@ -92,6 +92,14 @@ bool Chooser::may_share_window(const Axis& taps) const {
   return known->second;
 }
 
+/// Sizes are weighed with these taps innermost; null: with none.
+void Chooser::share_window(const Axis* taps) {
+  window_taps_ = window_step_ = 1;
+  if (taps == nullptr) return;
+  window_taps_ = extent(taps->name);
+  window_step_ = window_step(definition_, kernel_, schedule_.tile_axis, *taps);
+}
+
 // What the model does not see: borders are cheaper in this form; and a broadcast that serves
 // several vectors is in a register, where compilers keep it for the next tap that reads the same.
 constexpr double kKeptBroadcasts = 1.05;
@@ -131,8 +139,7 @@ void Chooser::choose_window() {
     const NestSchedule plain = schedule_;
     const double before = direct_cycles();
     const int64_t most = sums(), asked = fewest_sums();
-    window_taps_ = extent(taps.name);
-    window_step_ = window_step(definition_, kernel_, schedule_.tile_axis, taps);
+    share_window(&taps);
     schedule_.reduce_order.clear();
     for (const Axis& axis : streaming_order()) {
       if (axis.name != taps.name) schedule_.reduce_order.push_back(axis.name);
@@ -145,7 +152,7 @@ void Chooser::choose_window() {
     const double gain = lanes_ == 1 ? kScalar : waits ? kNoSpareSums : keeps ? kKeptBroadcasts : 1;
     if (direct_cycles() <= before * gain) return;
     schedule_ = plain;
-    window_taps_ = window_step_ = 1;
+    share_window(nullptr);
   }
 }
 

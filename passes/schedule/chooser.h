@@ -143,6 +143,7 @@ class Chooser {
   int64_t free_chains(int64_t registers) const;
   int64_t fewest_vectors() const;
   bool may_share_window(const loop::Axis& taps) const;
+  void share_window(const loop::Axis* taps);
   std::vector<loop::Axis> streaming_order() const;
   int64_t sums() const;
   void choose_window();
@@ -151,6 +152,8 @@ class Chooser {
   void choose_lane_sizes();
   double math_calls() const;
   double lane_cycles(int64_t tile, int64_t columns, int64_t chains) const;
+  double totals_cycles(int64_t tile, int64_t columns) const;
+  bool makes_registers_of_rows() const;
   double far_operands() const;
   double outer_points() const;
   double reduce_points() const;

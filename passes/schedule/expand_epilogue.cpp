@@ -48,26 +48,13 @@ void Expansion::write_outputs(const Bindings& bindings, std::vector<Stmt>& body)
   const bool several = lanes() > 1 ? rows() > 1 : rows() * vectors() > 2;
   if (schedule_.rolled_epilogue && several) return write_rows_in_loop(bindings, body);
   if (definition_.accumulators.empty() && rows() > 1) return write_together(bindings, body);
-  bool whole_rows = schedule_.row_epilogue && vectors() > 1;
+  if (lanes_reduce()) return write_totals(bindings, body);
   for (int64_t m = 0; m < rows(); ++m) {
-    for (int64_t n = 0; n < (whole_rows ? 1 : vectors()); ++n) {
-      if (!lanes_reduce()) {
-        for (const Part& part : stored_parts(n)) {
-          const auto sum = [&, m, n](const std::string& name) { return accumulator(name, {m, n}); };
-          write_row(part_vectorizer(Expr(n), part, sum), at(bindings, m), body);
-        }
-        continue;
+    for (int64_t n = 0; n < vectors(); ++n) {
+      for (const Part& part : stored_parts(n)) {
+        const auto sum = [&, m, n](const std::string& name) { return accumulator(name, {m, n}); };
+        write_row(part_vectorizer(Expr(n), part, sum), at(bindings, m), body);
       }
-      Vectorizer v = vectorizer(Expr(n));
-      if (whole_rows) v.lanes = static_cast<int32_t>(vectors());
-      v.accumulator = [&, m, n](const std::string& name) -> Expr {
-        for (size_t i = 0; i < registers_.size(); ++i) {
-          if (definition_.accumulators[i].name != name) continue;
-          return totals_[i][static_cast<size_t>(whole_rows ? m : m * vectors() + n)];
-        }
-        return Expr();
-      };
-      write_row(v, at(bindings, m), body);
     }
   }
 }

@@ -1,5 +1,5 @@
 // The reduction inside a register tile: loops and their bounds, guards, updates of the
-// accumulators.
+// accumulators. Lanes along a reduction axis are in expand_lanes.cpp.
 #include <algorithm>
 
 #include "ir/graph/error.h"
@@ -7,7 +7,6 @@
 #include "ir/loop/visit.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/expansion.h"
-#include "passes/schedule/lanes.h"
 #include "passes/schedule/window.h"
 
 namespace backcast {
@@ -166,30 +165,6 @@ bool Expansion::jam_guards_hold(const std::string& jam, const std::string& reduc
   return true;
 }
 
-/// The innermost loop when the lanes lie along it: whole rounds of the chains, the registers that
-/// are left, and element by element what fills no register.
-Stmt Expansion::lane_loops(const Axis& axis, const Bindings& bindings, const Bindings& reduce) {
-  int64_t extent = *static_extent(axis), width = schedule_.lanes;
-  int64_t round = width * schedule_.chains, rounds = extent / round;
-  std::vector<Stmt> parts, body;
-  std::string variable = fresh(axis.name);
-  for (int64_t u = 0; u < schedule_.chains; ++u) {
-    Expr base = loop::var(variable) * Expr(round) + Expr(u * width);
-    body.push_back(lane_updates(bindings, reduce, base, u, false));
-  }
-  parts.push_back(loop::for_loop(variable, Expr(0), Expr(rounds), loop::block(body)));
-  int64_t at = rounds * round;
-  for (int64_t u = 0; at + width <= extent; ++u, at += width) {
-    parts.push_back(lane_updates(bindings, reduce, Expr(at), u, false));
-  }
-  if (at < extent) {
-    std::string rest = fresh(axis.name);
-    Stmt update = lane_updates(bindings, reduce, loop::var(rest), 0, true);
-    parts.push_back(loop::for_loop(rest, Expr(at), Expr(extent - at), update));
-  }
-  return loop::block(parts);
-}
-
 int64_t Expansion::unroll_of(const Axis& axis, const Expr& begin, const Expr& end) const {
   std::optional<int64_t> extent = static_extent(axis);
   if (!extent || !loop::is_constant(begin, 0) || !loop::is_constant(end, *extent)) return 1;
@@ -291,21 +266,29 @@ Stmt Expansion::window_updates(const Axis& axis, int64_t step, const Bindings& b
                                const Bindings& reduce) {
   std::vector<Stmt> body;
   LetCache lets = let_cache(body);
-  const int64_t taps = *static_extent(axis);
   fetch_ahead(bindings, reduce, body);
   fetch_turns(bindings, reduce, axis, body);
-  for (int64_t position = 0; position <= (rows() - 1) * step + taps - 1; ++position) {
-    for (int64_t m = 0; m < rows(); ++m) {
-      int64_t tap = position - m * step;
-      if (tap < 0 || tap >= taps) continue;
-      Bindings place = at(bindings, m);
-      place.insert(reduce.begin(), reduce.end());
-      place[axis.name] = Expr(tap);
-      for (int64_t n = 0; n < vectors(); ++n)
-        update({m, n}, vectorizer(Expr(n)), place, lets, body);
-    }
+  for (const auto& [m, tap] : window_positions(axis, step)) {
+    Bindings place = at(bindings, m);
+    place.insert(reduce.begin(), reduce.end());
+    place[axis.name] = Expr(tap);
+    for (int64_t n = 0; n < vectors(); ++n) update({m, n}, vectorizer(Expr(n)), place, lets, body);
   }
   return loop::block(body);
+}
+
+/// Rows of the tile and taps, in the order of the positions that they read.
+std::vector<std::pair<int64_t, int64_t>> Expansion::window_positions(const Axis& axis,
+                                                                     int64_t step) const {
+  std::vector<std::pair<int64_t, int64_t>> result;
+  const int64_t taps = *static_extent(axis);
+  for (int64_t position = 0; position <= (rows() - 1) * step + taps - 1; ++position) {
+    for (int64_t m = 0; m < rows(); ++m) {
+      const int64_t tap = position - m * step;
+      if (tap >= 0 && tap < taps) result.emplace_back(m, tap);
+    }
+  }
+  return result;
 }
 
 Stmt Expansion::updates(const Bindings& bindings, const Bindings& reduce) {
@@ -333,27 +316,6 @@ Stmt Expansion::updates(const Bindings& bindings, const Bindings& reduce) {
       continue;
     }
     for (int64_t n = 0; n < vectors(); ++n) update_cell(m, n);
-  }
-  return loop::block(body);
-}
-
-/// `base`: the first element of the lane axis; that element alone in the tail.
-Stmt Expansion::lane_updates(const Bindings& bindings, const Bindings& reduce, const Expr& base,
-                             int64_t chain, bool tail) {
-  std::vector<Stmt> body;
-  LetCache lets = let_cache(body);
-  for (int64_t m = 0; m < rows(); ++m) {
-    Bindings place = at(bindings, m);
-    place.insert(reduce.begin(), reduce.end());
-    if (tail) place[schedule_.lane_axis] = base;
-    for (int64_t n = 0; n < vectors(); ++n) {
-      if (segment_) place[schedule_.vector_axis] = vector_base_ + Expr(n);
-      Vectorizer v = vectorizer(Expr(n));
-      v.axis = tail ? "" : schedule_.lane_axis;
-      v.lanes = tail ? 1 : schedule_.lanes;
-      v.base = base;
-      update({m, n, chain, tail}, v, place, lets, body);
-    }
   }
   return loop::block(body);
 }
@@ -421,50 +383,6 @@ void Expansion::combine_chains(std::vector<Stmt>& body) const {
           const Expr both = loop::combined(acc.combine, value(u), value(u + half));
           body.push_back(loop::store(registers_[i], chain(u), both));
         }
-      }
-    }
-  }
-}
-
-/// Chains, lanes and tail of every cell in one value; of every row of cells in one register where
-/// the epilogue wants that.
-void Expansion::combine_lanes(std::vector<Stmt>& body) {
-  totals_.clear();
-  const Naming name = naming("total", body);
-  bool whole_rows = schedule_.row_epilogue && vectors() > 1;
-  for (const Accumulator& acc : definition_.accumulators) {
-    const Combining combining = [&](const Expr& a, const Expr& b) {
-      return loop::combined(acc.combine, a, b);
-    };
-    totals_.emplace_back();
-    for (int64_t m = 0; m < rows(); ++m) {
-      std::vector<Expr> cells, tails;
-      for (int64_t n = 0; n < vectors(); ++n) {
-        std::vector<Expr> chains;
-        for (int64_t u = 0; u < schedule_.chains; ++u) {
-          chains.push_back(name(accumulator(acc.name, {m, n, u})));
-        }
-        for (; chains.size() > 1; chains.resize(chains.size() / 2)) {
-          for (size_t u = 0; u < chains.size() / 2; ++u) {
-            chains[u] = name(combining(chains[u], chains[u + chains.size() / 2]));
-          }
-        }
-        cells.push_back(chains[0]);
-        if (schedule_.has_tail) tails.push_back(name(accumulator(acc.name, {m, n, 0, true})));
-      }
-      if (whole_rows) {
-        std::vector<int32_t> order;
-        for (size_t n = 0; n < cells.size(); ++n) order.push_back(static_cast<int32_t>(n));
-        Expr row = schedule_.sums_lanes ? name(loop::shuffle(cells, order))
-                                        : across_lanes(cells, combining, name);
-        if (!tails.empty()) row = name(combining(row, loop::shuffle(tails, order)));
-        totals_.back().push_back(row);
-        continue;
-      }
-      for (size_t n = 0; n < cells.size(); ++n) {
-        Expr total = across_lanes({cells[n]}, combining, name);
-        if (!tails.empty()) total = name(combining(total, tails[n]));
-        totals_.back().push_back(total);
       }
     }
   }

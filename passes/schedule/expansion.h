@@ -119,6 +119,8 @@ class Expansion {
   int64_t tap_step(const loop::Axis& axis) const;
   loop::Stmt window_updates(const loop::Axis& axis, int64_t step, const Bindings& bindings,
                             const Bindings& reduce);
+  std::vector<std::pair<int64_t, int64_t>> window_positions(const loop::Axis& axis,
+                                                            int64_t step) const;
   loop::Stmt lane_updates(const Bindings& bindings, const Bindings& reduce, const loop::Expr& base,
                           int64_t chain, bool tail);
   void update(const Cell& cell, const Vectorizer& base, const Bindings& place, LetCache& lets,
@@ -138,6 +140,12 @@ class Expansion {
   loop::Expr tile_number(const Bindings& bindings, int64_t& tiles) const;
   loop::Expr packed_load(const std::string& buffer, loop::Type type, const Bindings& place,
                          const loop::Expr& n) const;
+  /// Cells of a tile whose totals become one register, whose lanes are those of neighbours.
+  struct Group {
+    Cell first;
+    int64_t count = 1;
+  };
+  std::vector<Group> groups() const;
   void combine_lanes(std::vector<loop::Stmt>& body);
   void combine_chains(std::vector<loop::Stmt>& body) const;
 
@@ -156,6 +164,7 @@ class Expansion {
   Vectorizer part_vectorizer(const loop::Expr& n, const Part& part,
                              const std::function<loop::Expr(const std::string&)>& whole) const;
   void write_outputs(const Bindings& bindings, std::vector<loop::Stmt>& body);
+  void write_totals(const Bindings& bindings, std::vector<loop::Stmt>& body);
   std::vector<std::string> keep_sums(std::vector<loop::Stmt>& body);
   void write_rows_in_loop(const Bindings& bindings, std::vector<loop::Stmt>& body);
   /// A row of a tile, and where its sums are in copies of them.
@@ -198,7 +207,7 @@ class Expansion {
   std::string unpacked_;                         // the array of pairs
   std::string marks_;                            // the array of words of the mask
   std::string totals_name_;                      // of the buffer that running totals wait in
-  std::vector<std::vector<loop::Expr>> totals_;  // per accumulator: cells, or rows of cells
+  std::vector<std::vector<loop::Expr>> totals_;  // per accumulator: of every group of cells
 };
 
 }  // namespace backcast

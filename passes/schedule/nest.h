@@ -95,6 +95,13 @@ struct StepMask {
   int64_t words() const { return (count + bits() - 1) / bits(); }
 };
 
+/// Which totals of a tile whose lanes lie along a reduction axis end in one register.
+enum class Totals : uint8_t {
+  cells,    // none: each result by itself
+  columns,  // those of a row
+  rows,     // those of a column, a power of two of them at a time
+};
+
 struct NestSchedule {
   std::vector<std::string> order;  // every axis, outermost first
   std::string vector_axis;         // may be empty
@@ -127,7 +134,7 @@ struct NestSchedule {
   // Without lanes: registers that the unrolled steps of a reduction take in turn.
   int64_t chains = 1;
   bool has_tail = false;
-  bool row_epilogue = false;  // the columns of a tile end in one register
+  Totals totals_together = Totals::cells;
   // What the results add to the sum is what it begins with; may be empty.
   loop::Expr addend;
   // The rows of a tile leave its registers first and end in a loop: an epilogue that needs
