@@ -41,6 +41,7 @@
 #include "passes/schedule/order_state.h"
 #include "passes/schedule/pair_products.h"
 #include "passes/schedule/parallelize.h"
+#include "passes/schedule/serpentine.h"
 #include "passes/schedule/skip_unchanged.h"
 #include "passes/schedule/store_words.h"
 #include "passes/schedule/sum_slices.h"
@@ -240,6 +241,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"legalize", legalize},
       // Ranges of iterations for a caller's parallel_for.
       {"parallelize", parallelize},
+      // Weights that loops read again are still in the cache.
+      {"serpentine", serpentine},
       // Equal kernels, one body.
       {"share_kernels", share_kernels},
       // Subnormal numbers cost nothing.
