@@ -180,8 +180,43 @@ Text ramp_text(Prelude& prelude, Type type, const Text& base, const Text& stride
   return {fmt::format("{}({}, {})", name, base.text, stride.text)};
 }
 
+namespace {
+
+/// Whether lanes are those of one register of two words, again and again.
+bool repeats_pair(Type result, const std::vector<Type>& types,
+                  const std::vector<int32_t>& indices) {
+  const bool pair = types.size() == 1 && types[0].lanes == 2 && result.lanes > 2 &&
+                    types[0].scalar == Scalar::f32;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (!pair || indices[i] != static_cast<int32_t>(i % 2)) return false;
+  }
+  return pair;
+}
+
+/// The pair as one number of twice the bits, which gcc repeats as it loads it; of a shuffle it
+/// makes an insertion per lane.
+Text repeated_pair(Prelude& prelude, Type result, Type pair, const Text& a) {
+  const Type halves = {Scalar::f64, result.lanes / 2};
+  const std::string name = "repeat_" + prelude.tag(result);
+  prelude.type(halves);
+  prelude.helper(name, [&] {
+    const std::vector<std::string> lanes(static_cast<size_t>(halves.lanes), "pair");
+    return inline_function(prelude.type(result), name, prelude.type(pair) + " a") +
+           fmt::format(
+               " {{\n  double pair;\n  __builtin_memcpy(&pair, &a, sizeof pair);\n"
+               "  return ({}){};\n}}\n",
+               prelude.type(result), vector_literal(prelude, halves, lanes, 64).text);
+  });
+  return {fmt::format("{}({})", name, a.text)};
+}
+
+}  // namespace
+
 Text shuffle_text(Prelude& prelude, Type result, const std::vector<Type>& types,
                   std::vector<Text> args, const std::vector<int32_t>& indices) {
+  if (repeats_pair(result, types, indices)) {
+    return repeated_pair(prelude, result, types[0], args[0]);
+  }
   int mask_bits = 8;
   for (const Text& arg : args) mask_bits = std::max(mask_bits, arg.mask_bits);
   bool uniform = args.size() <= 2 && types[0].is_vector() && result.is_vector();

@@ -65,24 +65,27 @@ Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindi
   }
   Expr begin = Expr(0), end = axis.extent;
   clip(axis, bindings, begin, end);
+  const int64_t at_once = steps_at_once(axis.name);
+  if (at_once > 1) end = Expr(*static_extent(axis) / at_once);
   int64_t step = innermost ? unroll_of(axis, begin, end) : 1;
   std::string variable = fresh(axis.name);
   if (step == 1) {
     Bindings inner = reduce;
-    inner[axis.name] = loop::var(variable);
+    inner[axis.name] = loop::var(variable) * Expr(at_once);
     Stmt body = reduce_loops(depth + 1, bindings, inner);
     return loop::for_loop(variable, begin, end - begin, body);
   }
   std::vector<Stmt> parts;
   for (int64_t i = 0; i < step; ++i) {
     Bindings inner = reduce;
-    inner[axis.name] = loop::var(variable) * Expr(step) + Expr(i);
+    inner[axis.name] = (loop::var(variable) * Expr(step) + Expr(i)) * Expr(at_once);
     chain_ = i % schedule_.chains;
     copy_ = i;
     parts.push_back(reduce_loops(depth + 1, bindings, inner));
   }
   chain_ = copy_ = 0;
-  return loop::for_loop(variable, Expr(0), Expr(*static_extent(axis) / step), loop::block(parts));
+  const int64_t trips = *static_extent(axis) / (step * at_once);
+  return loop::for_loop(variable, Expr(0), Expr(trips), loop::block(parts));
 }
 
 /// The jammed axis with which a guard mentions the reduction axis; may be empty.
@@ -166,10 +169,11 @@ bool Expansion::jam_guards_hold(const std::string& jam, const std::string& reduc
 }
 
 int64_t Expansion::unroll_of(const Axis& axis, const Expr& begin, const Expr& end) const {
-  std::optional<int64_t> extent = static_extent(axis);
-  if (!extent || !loop::is_constant(begin, 0) || !loop::is_constant(end, *extent)) return 1;
+  const std::optional<int64_t> extent = static_extent(axis);
+  const int64_t trips = extent.value_or(0) / steps_at_once(axis.name);
+  if (!extent || !loop::is_constant(begin, 0) || !loop::is_constant(end, trips)) return 1;
   for (int64_t step = schedule_.reduce_unroll; step > 1; --step) {
-    if (*extent % step == 0 && *extent > step) return step;
+    if (trips % step == 0 && trips > step) return step;
   }
   return 1;
 }

@@ -52,6 +52,11 @@ class Expansion {
   int64_t rows() const { return tile_size() * schedule_.jam; }
   int64_t vectors() const { return segment_ ? segment_->vectors : 1; }
   int32_t lanes() const { return segment_ ? segment_->lanes : 1; }
+  int32_t splits() const { return segment_ ? segment_->splits : 1; }
+  /// Steps of a reduction axis that a register takes side by side.
+  int64_t steps_at_once(const std::string& axis) const {
+    return axis == schedule_.split_axis ? splits() : 1;
+  }
   int32_t register_lanes() const {
     return lanes_reduce() && !schedule_.sums_lanes ? schedule_.lanes : lanes();
   }
@@ -63,6 +68,7 @@ class Expansion {
   void start(const Bindings& bindings, std::vector<loop::Stmt>& body);
   loop::Expr first_value(const loop::Accumulator& acc, const Bindings& bindings,
                          const Cell& cell) const;
+  VectorSegment add_splits(const Bindings& bindings, std::vector<loop::Stmt>& body);
 
   // A reduction in blocks
   bool in_blocks() const { return !schedule_.block_axes.empty(); }

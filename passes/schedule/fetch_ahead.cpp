@@ -61,8 +61,9 @@ void Expansion::fetch_ahead(const Bindings& bindings, const Bindings& reduce,
       if (!loop::is_constant(at->second, 0)) return;
       continue;
     }
-    const int64_t extent = *static_extent(axis);
-    step = step * Expr(extent) + at->second;
+    const int64_t at_once = steps_at_once(axis.name);
+    const int64_t extent = *static_extent(axis) / at_once;
+    step = step * Expr(extent) + loop::floor_div(at->second, Expr(at_once));
     steps *= extent;
   }
   for (const std::string& name : schedule_.order) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "ir/loop/combine.h"
 #include "ir/loop/visit.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/expansion.h"
@@ -70,6 +71,7 @@ std::string NestSchedule::to_string() const {
     add(fmt::format("chains {}", chains));
   }
   if (!taken.axes.empty()) add("skip zeros of " + taken.factor);
+  if (!split_axis.empty()) add("split " + split_axis);
   if (!transposed_axis.empty()) add("transpose " + transposed_axis);
   if (interleaved) add("interleave");
   if (rolled_epilogue) add("rolled epilogue");
@@ -222,6 +224,8 @@ Vectorizer Expansion::vectorizer(const Expr& n) const {
   v.axis = segment_ ? schedule_.vector_axis : "";
   v.lanes = lanes();
   v.base = segment_ ? vector_base_ + n * Expr(lanes()) : Expr(0);
+  v.splits = splits();
+  v.split_axis = schedule_.split_axis;
   v.packed_load = [this, n](const std::string& buffer, loop::Type type, const Bindings& b) {
     return is_unpacked(buffer) ? unpacked_load(buffer, b) : packed_load(buffer, type, b, n);
   };
@@ -250,7 +254,9 @@ Expr Expansion::packed_index(const std::string& buffer, const Bindings& place,
   for (size_t i = 0; i < packing.reduce.size(); ++i) {
     Expr at = place.at(packing.reduce[i]);
     if (packing.reversed[i]) at = Expr(packing.reduce_extents[i] - 1) - at;
-    k = k * Expr(packing.reduce_extents[i]) + at;
+    const int64_t side_by_side = steps_at_once(packing.reduce[i]);
+    k = k * Expr(packing.reduce_extents[i] / side_by_side) +
+        loop::floor_div(at, Expr(side_by_side));
   }
   if (packing.in_panel) {
     return k * Expr(segment_->width()) + n * Expr(lanes());
@@ -258,7 +264,8 @@ Expr Expansion::packed_index(const std::string& buffer, const Bindings& place,
   int64_t steps = packing.reduce_count();
   int64_t offset = packing.outer_count() * steps * segment_->begin;
   Expr block = outer * Expr(segment_->count) + block_;
-  return Expr(offset) + (block * Expr(steps) + k) * Expr(segment_->width()) + n * Expr(lanes());
+  return Expr(offset) + block * Expr(steps * segment_->width()) +
+         k * Expr(segment_->width() * splits()) + n * Expr(lanes());
 }
 
 Stmt Expansion::tile(const Bindings& bindings) {
@@ -282,12 +289,49 @@ Stmt Expansion::tile(const Bindings& bindings) {
       combine_chains(body);
     }
   }
+  const VectorSegment* const segment = segment_;
+  const VectorSegment whole = add_splits(bindings, body);
+  if (splits() > 1) segment_ = &whole;
   if (in_blocks()) {
     finish(bindings, body);
   } else {
     write_outputs(bindings, body);
   }
+  segment_ = segment;
   return loop::block(body);
+}
+
+/// Where sums are split over neighbouring lanes: registers of the whole sums in their place.
+/// Returns the segment that these have.
+VectorSegment Expansion::add_splits(const Bindings& bindings, std::vector<Stmt>& body) {
+  if (splits() == 1) return {};
+  VectorSegment whole = *segment_;
+  whole.lanes /= whole.splits;
+  whole.splits = 1;
+  const VectorSegment* const split = segment_;
+  for (size_t i = 0; i < registers_.size(); ++i) {
+    const Accumulator& acc = definition_.accumulators[i];
+    const std::string name = fresh(acc.name);
+    body.push_back(loop::alloc(name, acc.type.with_lanes(whole.lanes), Expr(registers()),
+                               loop::Memory::registers));
+    for (int64_t m = 0; m < rows(); ++m) {
+      const Cell cell{m, 0};
+      const Expr parts = accumulator(acc.name, cell);
+      Expr sum;
+      for (int32_t step = 0; step < split->splits; ++step) {
+        std::vector<int32_t> taken;
+        for (int32_t lane = step; lane < split->lanes; lane += split->splits) taken.push_back(lane);
+        const Expr part = loop::shuffle({parts}, taken);
+        sum = sum ? loop::combined(acc.combine, sum, part) : part;
+      }
+      segment_ = &whole;
+      if (schedule_.addend) sum = sum + first_value(acc, bindings, cell);
+      body.push_back(loop::store(name, slot(cell), sum));
+      segment_ = split;
+    }
+    registers_[i] = name;
+  }
+  return whole;
 }
 
 /// Registers for the accumulators, holding the starting values.
@@ -304,7 +348,9 @@ void Expansion::start(const Bindings& bindings, std::vector<Stmt>& body) {
       const int64_t index = i / schedule_.chains;
       const Cell cell{index / vectors(), index % vectors(), i % schedule_.chains};
       Expr init = width > 1 ? loop::broadcast(acc.init, width) : acc.init;
-      if (begins_with_addend && cell.chain == 0) init = first_value(acc, bindings, cell);
+      // The splits of a sum get it when they are added up.
+      const bool takes_addend = begins_with_addend && cell.chain == 0 && splits() == 1;
+      if (takes_addend) init = first_value(acc, bindings, cell);
       body.push_back(loop::store(name, Expr(i), init));
     }
     return name;

@@ -25,7 +25,10 @@ struct VectorSegment {
   // Lanes of the last register beyond the axis' end: packed constants hold zeros there, and nothing
   // is stored. Of a single block only.
   int32_t spare = 0;
-  int64_t width() const { return vectors * lanes; }
+  // Lanes that each element has: a partial sum for as many neighbouring steps of the reduction
+  // along NestSchedule::split_axis. Of a single register only.
+  int32_t splits = 1;
+  int64_t width() const { return vectors * lanes / splits; }
 };
 
 /// `count` tiles of `size` elements, from `begin` on. A border tile has a constant position: its
@@ -135,6 +138,7 @@ struct NestSchedule {
   int64_t chains = 1;
   bool has_tail = false;
   Totals totals_together = Totals::cells;
+  std::string split_axis;  // see VectorSegment::splits; empty: no segment splits its sums
   // What the results add to the sum is what it begins with; may be empty.
   loop::Expr addend;
   // The rows of a tile leave its registers first and end in a loop: an epilogue that needs

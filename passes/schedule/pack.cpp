@@ -176,18 +176,28 @@ Literal pack(const loop::Definition& definition, const loop::Kernel& kernel,
     reduce_strides.push_back(coefficient(flat, axis).value());
   }
   int64_t stride = coefficient(flat, schedule.vector_axis).value();
+  const bool splits = !schedule.split_axis.empty();
+  const int64_t split_stride = splits ? coefficient(flat, schedule.split_axis).value() : 0;
 
   size_t size = static_cast<size_t>(byte_size(value.element()));
   std::span<const std::byte> source = value.bytes();
   std::vector<std::byte> packed;
   packed.reserve(source.size());
   for (const VectorSegment& segment : schedule.vector_segments) {
+    std::vector<int64_t> extents = packing.reduce_extents, strides = reduce_strides;
+    for (size_t i = 0; i < extents.size(); ++i) {
+      if (packing.reduce[i] != schedule.split_axis) continue;
+      extents[i] /= segment.splits;
+      strides[i] *= segment.splits;
+    }
     for_each(packing.outer_extents, outer_strides, origin, [&](int64_t outer) {
       for (int64_t block = 0; block < segment.count; ++block) {
         int64_t first = outer + (segment.begin + block * segment.width()) * stride;
-        for_each(packing.reduce_extents, reduce_strides, first, [&](int64_t at) {
-          for (int64_t j = 0; j < segment.width(); ++j) {
-            const int64_t from = (at + j * stride) * static_cast<int64_t>(size);
+        for_each(extents, strides, first, [&](int64_t at) {
+          for (int64_t lane = 0; lane < segment.vectors * segment.lanes; ++lane) {
+            const int64_t j = lane / segment.splits, step = lane % segment.splits;
+            const int64_t element = at + j * stride + step * split_stride;
+            const int64_t from = element * static_cast<int64_t>(size);
             const bool outside = from < 0 || from >= static_cast<int64_t>(source.size());
             if (outside || j >= segment.width() - segment.spare) {
               packed.resize(packed.size() + size);  // no result has any of it

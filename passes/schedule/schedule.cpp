@@ -25,6 +25,7 @@
 #include "passes/schedule/reduction_blocks.h"
 #include "passes/schedule/row_blocks.h"
 #include "passes/schedule/side_buffers.h"
+#include "passes/schedule/split_sums.h"
 #include "passes/schedule/stage.h"
 #include "passes/schedule/vector_loops.h"
 #include "passes/schedule/zero_skipping.h"
@@ -416,6 +417,11 @@ class Scheduling {
     if (chosen.taken.axes.empty()) {
       chosen.fetched = constant_to_fetch(definition, chosen, constant_bytes_, target_);
       chosen.fetches = choose_fetches(definition, kernel, chosen, target_);
+      const auto within = [&](const TileLimits& limits) {
+        return choose_schedule(definition, kernel, target_, constants_of(kernel, step),
+                               !among_statements_, limits);
+      };
+      split_sums(definition, kernel, target_, within, chosen);
     }
     for (auto& [param, packing] : chosen.packed) {
       if (packing.at_run_time || !alone)

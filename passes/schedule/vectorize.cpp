@@ -31,6 +31,13 @@ Expr Vectorizer::read(const Expr& flat, const std::string& buffer, loop::Type ty
   return loop::load(type.with_lanes(lanes), buffer, index(flat));
 }
 
+/// One value for each of the splits, again and again.
+Expr Vectorizer::read_splits(const Expr& flat, const std::string& buffer, loop::Type type) const {
+  std::vector<int32_t> taken;
+  for (int32_t lane = 0; lane < lanes; ++lane) taken.push_back(lane % splits);
+  return loop::shuffle({loop::load(type.with_lanes(splits), buffer, flat)}, taken);
+}
+
 bool Vectorizer::depends_on_sum(const Expr& e) const {
   bool found = false;
   loop::visit(e, [&](const Expr& part) {
@@ -82,6 +89,9 @@ Expr Vectorizer::run(const Expr& e, const Bindings& place) const {
       Expr flat = loop::flat_index(param->shape, node.args);
       if (reads_memory(flat) || depends_on_sum(flat))
         return read_indirect(flat, node.name, node.type, place);
+      if (splits > 1 && !mentions(flat, axis) && coefficient(flat, split_axis) == 1) {
+        return read_splits(loop::substitute(flat, place), node.name, node.type);
+      }
       if (turned_load) {
         if (Expr turned = turned_load(node.name, node.type, flat)) return turned;
       }

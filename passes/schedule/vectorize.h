@@ -20,6 +20,9 @@ struct Vectorizer {
   std::string axis;
   int32_t lanes = 1;
   loop::Expr base;
+  /// Lanes that each element has: what lies along `split_axis` is for one of them after the other.
+  int32_t splits = 1;
+  std::string split_axis;
   std::function<bool(const std::string& buffer)> is_packed;
   std::function<loop::Expr(const std::string& buffer, loop::Type, const Bindings&)> packed_load;
   /// A value read in another way than along the axis; `flat` mentions axes. Empty (or an empty
@@ -38,6 +41,7 @@ struct Vectorizer {
 
  private:
   loop::Expr read(const loop::Expr& flat, const std::string& buffer, loop::Type type) const;
+  loop::Expr read_splits(const loop::Expr& flat, const std::string& buffer, loop::Type type) const;
   /// A read whose index is itself read from memory, or is what a reduction found.
   loop::Expr read_indirect(const loop::Expr& flat, const std::string& buffer, loop::Type type,
                            const Bindings& place) const;
