@@ -12,6 +12,7 @@
 #include "passes/schedule/chooser.h"
 #include "passes/schedule/lanes.h"
 #include "passes/schedule/panel.h"
+#include "passes/schedule/split_sums.h"
 
 namespace backcast {
 
@@ -28,9 +29,10 @@ int64_t floor_power(int64_t n) {
 
 }  // namespace
 
-/// Half of every vector or more.
+/// Half of every vector or more, and nothing else fills them.
 bool Chooser::leaves_lanes_empty(const NestSchedule& schedule) const {
-  return extent(schedule.vector_axis) * 2 <= vector_lanes();
+  return extent(schedule.vector_axis) * 2 <= vector_lanes() &&
+         split_axis_of(definition_, kernel_, target_, schedule).empty();
 }
 
 /// Whether i64 is what results of fewer bits are turned into at the end, such as positions.

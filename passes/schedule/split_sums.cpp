@@ -58,10 +58,25 @@ bool may_split(const loop::Definition& definition, const loop::Kernel& kernel,
 
 }  // namespace
 
+std::string split_axis_of(const loop::Definition& definition, const loop::Kernel& kernel,
+                          const TargetInfo& target, const NestSchedule& schedule) {
+  if (target.vector_bits == 0 || !is_plain(definition, schedule)) return "";
+  const VectorSegment& last = schedule.vector_segments.back();
+  const int32_t lanes = target.vector_lanes(sizeof(float)), used = last.lanes - last.spare;
+  if (last.count != 1 || last.vectors != 1 || kSplits * used != lanes ||
+      schedule.largest_tile() < kFewestRows) {
+    return "";
+  }
+  for (const Axis& axis : definition.reduce_axes) {
+    if (may_split(definition, kernel, schedule, axis)) return axis.name;
+  }
+  return "";
+}
+
 void split_sums(const loop::Definition& definition, const loop::Kernel& kernel,
                 const TargetInfo& target, const std::function<NestSchedule(TileLimits)>& choose,
                 NestSchedule& schedule) {
-  if (target.vector_bits == 0 || !is_plain(definition, schedule)) return;
+  if (!is_plain(definition, schedule)) return;
   // The last register of a tile's row is to be a tile of its own.
   NestSchedule apart = schedule;
   if (const int64_t vectors = schedule.vector_segments.back().vectors; vectors > 1) {
@@ -69,23 +84,13 @@ void split_sums(const loop::Definition& definition, const loop::Kernel& kernel,
     limits.vectors = vectors - 1;
     apart = choose(limits);
     apart.fetched = schedule.fetched;
-    if (!is_plain(definition, apart)) return;
   }
+  apart.split_axis = split_axis_of(definition, kernel, target, apart);
+  if (apart.split_axis.empty()) return;
   VectorSegment& last = apart.vector_segments.back();
-  const int32_t lanes = target.vector_lanes(sizeof(float));
-  const int32_t used = last.lanes - last.spare;
-  if (last.count != 1 || last.vectors != 1 || kSplits * used != lanes ||
-      apart.largest_tile() < kFewestRows) {
-    return;
-  }
-  for (const Axis& axis : definition.reduce_axes) {
-    if (!may_split(definition, kernel, apart, axis)) continue;
-    last = {last.begin, 1, 1, lanes};
-    last.splits = kSplits;
-    apart.split_axis = axis.name;
-    schedule = std::move(apart);
-    return;
-  }
+  last = {last.begin, 1, 1, target.vector_lanes(sizeof(float))};
+  last.splits = kSplits;
+  schedule = std::move(apart);
 }
 
 }  // namespace backcast

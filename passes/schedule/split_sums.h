@@ -5,12 +5,18 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "ir/target/target_info.h"
 #include "passes/schedule/choose.h"
 #include "passes/schedule/nest.h"
 
 namespace backcast {
+
+/// The reduction axis along which the sums of the last segment of the vector axis can be split;
+/// empty where that cannot be, or does not pay.
+std::string split_axis_of(const loop::Definition& definition, const loop::Kernel& kernel,
+                          const TargetInfo& target, const NestSchedule& schedule);
 
 /// Splits the sums of the last segment of the vector axis where that saves steps; otherwise leaves
 /// the schedule as it is. `choose`: what choose_schedule() says within limits.

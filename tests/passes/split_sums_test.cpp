@@ -19,7 +19,7 @@ TEST(SplitSums, Convolutions) {
   if (lanes < 4) GTEST_SKIP() << "no vectors";
   PipelineOptions options;
   options.round_trip = true;
-  for (const int64_t features : {lanes * 3 / 2, lanes * 5 / 2}) {
+  for (const int64_t features : {lanes / 2, lanes * 3 / 2, lanes * 5 / 2}) {
     for (const int64_t kernel : {1, 3}) {
       for (const int64_t stride : {1, 2}) {
         const ConvShape shape{2, 9, 20, 32, features, kernel, stride};
