@@ -190,9 +190,10 @@ class Recurrence {
   void run() {
     x_ = s_.batch_first ? e_.transpose(n_.input(0), {1, 0, 2}) : n_.input(0);
     if (n_.has(4)) {
-      lengths_ = e_.cast(n_.input(4), ElementType::i64);
-      if (!(e_.shape(lengths_) == Shape{s_.batch}))
+      const ValueId lengths = e_.cast(n_.input(4), ElementType::i64);
+      if (!(e_.shape(lengths) == Shape{s_.batch}))
         n_.fail("sequence_lens needs a length per sequence");
+      if (may_end_early()) lengths_ = lengths;
     }
     std::vector<std::vector<ValueId>> results;  // per direction: h, (c,) rows
     for (int64_t d = 0; d < s_.directions; ++d) results.push_back(direction(d));
@@ -284,6 +285,16 @@ class Recurrence {
     const ValueId early =
         e_.add(part(e_, of_w, 0, s_.hidden, 0, 2), part(e_, bias, 0, s_.hidden, gates, 2));
     return e_.add(product, e_.concat({early, part(e_, of_w, 0, s_.hidden, 2)}, 0));
+  }
+
+  /// Unless all lengths are known to be that of the input.
+  bool may_end_early() const {
+    const std::optional<Literal> known = n_.known_literal(4);
+    if (!known || !s_.steps.is_constant()) return true;
+    for (int64_t i = 0; i < known->element_count(); ++i) {
+      if (known->as_int(i) < s_.steps.constant()) return true;
+    }
+    return false;
   }
 
   std::vector<ValueId> direction(int64_t d) {

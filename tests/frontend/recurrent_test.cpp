@@ -12,7 +12,7 @@
 namespace backcast {
 namespace {
 
-constexpr int64_t kSteps = 4, kBatch = 2, kInput = 3, kHidden = 2;
+constexpr int64_t kSteps = 4, kInput = 3, kHidden = 2;
 
 struct Setting {
   std::string op;
@@ -20,6 +20,8 @@ struct Setting {
   bool bias = true, initial = true, peepholes = false, batch_first = false;
   bool input_forget = false, linear_before_reset = false;
   std::vector<double> lengths = {};
+  bool known_lengths = false;
+  int64_t batch = 2;
   double clip = 0;
   std::string activation = "Tanh";  // of everything but the gates
   double alpha = 0, beta = 0;
@@ -48,12 +50,12 @@ Values numbers(int64_t count, double scale, int salt) {
 
 Operands operands_of(const Setting& s) {
   const int64_t d = s.directions(), g = s.gates();
-  return {numbers(kSteps * kBatch * kInput, 1, 1),
+  return {numbers(kSteps * s.batch * kInput, 1, 1),
           numbers(d * g * kHidden * kInput, 0.8, 2),
           numbers(d * g * kHidden * kHidden, 0.9, 3),
           numbers(d * 2 * g * kHidden, 0.5, 4),
-          numbers(d * kBatch * kHidden, 0.7, 5),
-          numbers(d * kBatch * kHidden, 0.6, 6),
+          numbers(d * s.batch * kHidden, 0.7, 5),
+          numbers(d * s.batch * kHidden, 0.6, 6),
           numbers(d * 3 * kHidden, 0.4, 7)};
 }
 
@@ -67,16 +69,17 @@ class Reference {
   /// Fills y[t][b][h]; h and c become the last states.
   void run(std::vector<Values>& y, Values& h, Values& c) {
     const bool back = s_.direction == "reverse" || d_ == 1;
-    h.assign(kBatch * kHidden, 0);
+    h.assign(s_.batch * kHidden, 0);
     c = h;
     for (size_t i = 0; i < h.size() && s_.initial; ++i) {
       h[i] = o_.h[size_t(d_) * h.size() + i];
       c[i] = o_.c[size_t(d_) * h.size() + i];
     }
-    y.assign(kSteps, Values(kBatch * kHidden, 0));
-    for (int64_t b = 0; b < kBatch; ++b) {
-      const int64_t length =
-          s_.lengths.empty() ? kSteps : static_cast<int64_t>(s_.lengths[size_t(b)]);
+    y.assign(kSteps, Values(s_.batch * kHidden, 0));
+    for (int64_t b = 0; b < s_.batch; ++b) {
+      const int64_t length = s_.lengths.empty()
+                                 ? kSteps
+                                 : std::min(kSteps, static_cast<int64_t>(s_.lengths[size_t(b)]));
       for (int64_t k = 0; k < length; ++k) {
         const int64_t t = back ? length - 1 - k : k;
         step(t, b, &h[size_t(b * kHidden)], &c[size_t(b * kHidden)]);
@@ -108,7 +111,7 @@ class Reference {
     double sum = bias(gate, i);
     for (int64_t k = 0; k < kInput; ++k) {
       sum += o_.w[size_t(((d_ * s_.gates() + gate) * kHidden + i) * kInput + k)] *
-             o_.x[size_t((t * kBatch + b) * kInput + k)];
+             o_.x[size_t((t * s_.batch + b) * kInput + k)];
     }
     return sum;
   }
@@ -232,20 +235,27 @@ std::vector<Value> imported(const Setting& s, const Operands& o) {
   const int64_t d = s.directions(), g = s.gates();
   const bool front = s.batch_first;
   const auto state = [&](const std::string& name, const Values& values) {
-    c.add(
-        name,
-        front ? std::vector<int64_t>{kBatch, d, kHidden} : std::vector<int64_t>{d, kBatch, kHidden},
-        front ? swapped(values, d, kBatch) : values);
+    c.add(name,
+          front ? std::vector<int64_t>{s.batch, d, kHidden}
+                : std::vector<int64_t>{d, s.batch, kHidden},
+          front ? swapped(values, d, s.batch) : values);
   };
   c.add("x",
-        front ? std::vector<int64_t>{kBatch, kSteps, kInput}
-              : std::vector<int64_t>{kSteps, kBatch, kInput},
-        front ? swapped(o.x, kSteps, kBatch) : o.x);
+        front ? std::vector<int64_t>{s.batch, kSteps, kInput}
+              : std::vector<int64_t>{kSteps, s.batch, kInput},
+        front ? swapped(o.x, kSteps, s.batch) : o.x);
   c.add("w", {d, g * kHidden, kInput}, o.w);
   c.add("r", {d, g * kHidden, kHidden}, o.r);
   const auto absent = [&] { c.names.emplace_back(); };
   s.bias ? c.add("b", {d, 2 * g * kHidden}, o.b) : absent();
-  s.lengths.empty() ? absent() : c.add("lengths", {kBatch}, s.lengths, ElementType::i32);
+  if (s.lengths.empty()) {
+    absent();
+  } else if (s.known_lengths) {
+    c.model.ints("lengths", {s.lengths.begin(), s.lengths.end()});
+    c.names.emplace_back("lengths");
+  } else {
+    c.add("lengths", {s.batch}, s.lengths, ElementType::i32);
+  }
   s.initial ? state("h", o.h) : absent();
   if (s.op == "LSTM") {
     s.initial ? state("c", o.c) : absent();
@@ -274,23 +284,23 @@ TEST_P(Recurrent, FollowsTheEquations) {
   const Operands o = operands_of(s);
   const std::vector<Value> found = imported(s, o);
   const int64_t d = s.directions();
-  Values y(static_cast<size_t>(kSteps * d * kBatch * kHidden)), h, c;
+  Values y(static_cast<size_t>(kSteps * d * s.batch * kHidden)), h, c;
   for (int64_t k = 0; k < d; ++k) {
     std::vector<Values> rows;
     Values last_h, last_c;
     Reference(s, o, k).run(rows, last_h, last_c);
     for (int64_t t = 0; t < kSteps; ++t) {
       std::copy(rows[size_t(t)].begin(), rows[size_t(t)].end(),
-                y.begin() + (t * d + k) * kBatch * kHidden);
+                y.begin() + (t * d + k) * s.batch * kHidden);
     }
     h.insert(h.end(), last_h.begin(), last_h.end());
     c.insert(c.end(), last_c.begin(), last_c.end());
   }
   if (s.batch_first) {
     // [steps, directions, batch, hidden] → [batch, steps, directions, hidden]
-    y = swapped(y, kSteps * d, kBatch);
-    h = swapped(h, d, kBatch);
-    c = swapped(c, d, kBatch);
+    y = swapped(y, kSteps * d, s.batch);
+    h = swapped(h, d, s.batch);
+    c = swapped(c, d, s.batch);
   }
   expect_near(found[0].tensor, y, "y");
   expect_near(found[1].tensor, h, "h");
@@ -308,6 +318,12 @@ std::vector<Setting> settings() {
         s.lengths = {2, 4};
         s.peepholes = true;
         all.push_back(s);
+        for (const Values& lengths : {Values{1, 3}, Values{0, 0}, Values{7, 4}, Values{3}}) {
+          s.lengths = lengths;
+          s.batch = static_cast<int64_t>(lengths.size());
+          s.known_lengths = !s.known_lengths;
+          all.push_back(s);
+        }
       }
     }
     Setting plain{op};
