@@ -171,6 +171,8 @@ bool Expansion::jam_guards_hold(const std::string& jam, const std::string& reduc
 int64_t Expansion::unroll_of(const Axis& axis, const Expr& begin, const Expr& end) const {
   const std::optional<int64_t> extent = static_extent(axis);
   const int64_t trips = extent.value_or(0) / steps_at_once(axis.name);
+  // Compilers let sums go on in the registers of what is repeated: copies would ask for more.
+  if (splits() > 1) return 1;
   if (!extent || !loop::is_constant(begin, 0) || !loop::is_constant(end, trips)) return 1;
   for (int64_t step = schedule_.reduce_unroll; step > 1; --step) {
     if (trips % step == 0 && trips > step) return step;
