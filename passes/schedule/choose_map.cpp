@@ -22,13 +22,15 @@ constexpr int64_t kMostRows = 4;
 // Elements whose math functions a core in order computes side by side: one alone is a chain in
 // which every operation waits for the one before.
 constexpr int64_t kChains = 2;
+// Elements with a copy of the body each.
+constexpr int64_t kMostCopies = 8;
 // Registers that each row needs beside what it reads.
 constexpr int64_t kTemporaries = 2;
 
 }  // namespace
 
 void Chooser::choose_map() {
-  if (schedule_.vector_axis.empty()) return;
+  if (schedule_.vector_axis.empty()) return choose_by_number();
   const int64_t work = std::max<int64_t>(cost(definition_).total(), 1);
   const bool waits = target_.vector_bits == 0 && math_calls() > 0;
   const int64_t vectors = waits ? kChains : std::clamp<int64_t>(kBodyWork / work, 1, 4);
@@ -40,6 +42,17 @@ void Chooser::choose_map() {
   schedule_.vector_segments = vector_segments(1);
   schedule_.tile_axis = row_axis()->name;
   schedule_.tile_segments = tile_segments(rows);
+}
+
+/// Few elements side by side that conditions tell apart, such as channels put beside each other:
+/// each has a copy of the body, in which nothing is left to ask.
+void Chooser::choose_by_number() {
+  if (definition_.axes.empty()) return;
+  const Axis& last = definition_.axes.back();
+  const int64_t count = extent(last.name);
+  if (count >= 2 && count <= kMostCopies && conditional_on(last.name)) {
+    schedule_.unrolled.insert(last.name);
+  }
 }
 
 /// The axis around the vectors'; null when there is none.

@@ -136,6 +136,7 @@ class Chooser {
   int64_t step_work() const;
   void choose_sizes();
   void choose_map();
+  void choose_by_number();
   const loop::Axis* row_axis() const;
   bool updates_by_rows(const std::string& rows) const;
   int64_t shared_rows() const;

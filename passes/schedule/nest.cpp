@@ -142,10 +142,18 @@ Stmt Expansion::loops_inside(size_t depth, const Bindings& bindings) {
   const std::string& name = schedule_.order[depth];
   if (name == schedule_.vector_axis) return vector_loops(depth, bindings);
   if (name == schedule_.tile_axis) return tile_loops(depth, bindings);
-  std::string variable = fresh(name);
   Bindings inner = bindings;
-  inner[name] = loop::var(variable);
   const Expr extent = axes_.at(name)->extent;
+  if (schedule_.unrolled.contains(name)) {
+    std::vector<Stmt> copies;
+    for (int64_t i = 0; i < *static_extent(*axes_.at(name)); ++i) {
+      inner[name] = Expr(i);
+      copies.push_back(axis_loops(depth + 1, inner));
+    }
+    return loop::block(copies);
+  }
+  std::string variable = fresh(name);
+  inner[name] = loop::var(variable);
   return loop::for_loop(variable, Expr(0), extent, axis_loops(depth + 1, inner));
 }
 
