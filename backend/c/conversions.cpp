@@ -198,7 +198,6 @@ bool repeats_pair(Type result, const std::vector<Type>& types,
 Text repeated_pair(Prelude& prelude, Type result, Type pair, const Text& a) {
   const Type halves = {Scalar::f64, result.lanes / 2};
   const std::string name = "repeat_" + prelude.tag(result);
-  prelude.type(halves);
   prelude.helper(name, [&] {
     const std::vector<std::string> lanes(static_cast<size_t>(halves.lanes), "pair");
     return inline_function(prelude.type(result), name, prelude.type(pair) + " a") +

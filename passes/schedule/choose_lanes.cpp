@@ -1,7 +1,6 @@
 // Ways to fill vectors that need no constant operand: lanes along a reduction axis, blocks turned
 // in registers, operands rearranged at run time. And the choice between them.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -19,15 +18,6 @@ namespace backcast {
 using loop::Axis;
 using loop::Expr;
 using loop::Scalar;
-
-namespace {
-
-/// The largest power of two that is at most `n` (n >= 1).
-int64_t floor_power(int64_t n) {
-  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(n)));
-}
-
-}  // namespace
 
 /// Half of every vector or more, and nothing else fills them.
 bool Chooser::leaves_lanes_empty(const NestSchedule& schedule) const {

@@ -1,7 +1,5 @@
 // A register tile whose lanes lie along a reduction axis: its loop, and how the lanes of every sum
 // become results.
-#include <bit>
-
 #include "ir/loop/combine.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/expansion.h"
@@ -70,8 +68,7 @@ std::vector<Expansion::Group> Expansion::groups() const {
   if (schedule_.totals_together == Totals::rows) {
     for (int64_t n = 0; n < vectors(); ++n) {
       for (int64_t m = 0; m < rows(); m += result.back().count) {
-        const auto left = static_cast<uint64_t>(rows() - m);
-        result.push_back({{m, n}, static_cast<int64_t>(std::bit_floor(left))});
+        result.push_back({{m, n}, floor_power(rows() - m)});
       }
     }
     return result;

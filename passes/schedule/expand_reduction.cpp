@@ -78,14 +78,13 @@ Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindi
   std::vector<Stmt> parts;
   for (int64_t i = 0; i < step; ++i) {
     Bindings inner = reduce;
-    inner[axis.name] = (loop::var(variable) * Expr(step) + Expr(i)) * Expr(at_once);
+    inner[axis.name] = loop::var(variable) * Expr(step) + Expr(i);
     chain_ = i % schedule_.chains;
     copy_ = i;
     parts.push_back(reduce_loops(depth + 1, bindings, inner));
   }
   chain_ = copy_ = 0;
-  const int64_t trips = *static_extent(axis) / (step * at_once);
-  return loop::for_loop(variable, Expr(0), Expr(trips), loop::block(parts));
+  return loop::for_loop(variable, Expr(0), Expr(*static_extent(axis) / step), loop::block(parts));
 }
 
 /// The jammed axis with which a guard mentions the reduction axis; may be empty.
@@ -169,13 +168,12 @@ bool Expansion::jam_guards_hold(const std::string& jam, const std::string& reduc
 }
 
 int64_t Expansion::unroll_of(const Axis& axis, const Expr& begin, const Expr& end) const {
-  const std::optional<int64_t> extent = static_extent(axis);
-  const int64_t trips = extent.value_or(0) / steps_at_once(axis.name);
   // Compilers let sums go on in the registers of what is repeated: copies would ask for more.
   if (splits() > 1) return 1;
-  if (!extent || !loop::is_constant(begin, 0) || !loop::is_constant(end, trips)) return 1;
+  std::optional<int64_t> extent = static_extent(axis);
+  if (!extent || !loop::is_constant(begin, 0) || !loop::is_constant(end, *extent)) return 1;
   for (int64_t step = schedule_.reduce_unroll; step > 1; --step) {
-    if (trips % step == 0 && trips > step) return step;
+    if (*extent % step == 0 && *extent > step) return step;
   }
   return 1;
 }

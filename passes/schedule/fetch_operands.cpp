@@ -7,6 +7,7 @@
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/expansion.h"
+#include "passes/schedule/lanes.h"
 #include "passes/schedule/window.h"
 
 namespace backcast {
@@ -32,12 +33,6 @@ constexpr int64_t kSpareRegisters = 2;
 constexpr int64_t kNearParts = 8;
 // Fewer tiles leave no time for the next strip.
 constexpr int64_t kFewestTiles = 4;
-
-int64_t floor_power(int64_t n) {
-  int64_t power = 1;
-  while (power * 2 <= n) power *= 2;
-  return power;
-}
 
 /// The innermost loop of the reduction; null when all of it is unrolled.
 const Axis* innermost_loop(const Definition& definition, const NestSchedule& schedule) {

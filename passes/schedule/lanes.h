@@ -1,6 +1,9 @@
 // Values moved between the lanes of registers: sums across lanes and transposition of a block.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -11,6 +14,11 @@ namespace backcast {
 using Combining = std::function<loop::Expr(const loop::Expr&, const loop::Expr&)>;
 /// Gives a value a name, so that it is computed once.
 using Naming = std::function<loop::Expr(const loop::Expr&)>;
+
+/// The largest power of two that is at most `n`; 1 where there is none.
+inline int64_t floor_power(int64_t n) {
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
+}
 
 /// A value whose lane i is all lanes of values[i] combined, halves with halves as reduce_lanes does
 /// it; a scalar for one value.

@@ -173,9 +173,10 @@ class Scheduling {
     return join_loops(nests, kernel, target_);
   }
 
-  NestSchedule choose(const Definition& definition, const Kernel& kernel, const Step& step) const {
+  NestSchedule choose(const Definition& definition, const Kernel& kernel, const Step& step,
+                      const TileLimits& limits = {}) const {
     return choose_schedule(definition, kernel, target_, constants_of(kernel, step),
-                           !among_statements_);
+                           !among_statements_, limits);
   }
 
   /// Sums whose results are conditional, such as channels that a shortcut lacks, cut where that is
@@ -418,8 +419,7 @@ class Scheduling {
       chosen.fetched = constant_to_fetch(definition, chosen, constant_bytes_, target_);
       chosen.fetches = choose_fetches(definition, kernel, chosen, target_);
       const auto within = [&](const TileLimits& limits) {
-        return choose_schedule(definition, kernel, target_, constants_of(kernel, step),
-                               !among_statements_, limits);
+        return choose(definition, kernel, step, limits);
       };
       split_sums(definition, kernel, target_, within, chosen);
     }

@@ -1,8 +1,5 @@
 #include "passes/schedule/serpentine.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <map>
 #include <set>
 
@@ -100,9 +97,8 @@ class Turning {
     const std::string trip = fresh_name(kernel, "trip");
     kernel.sizes.insert(kernel.sizes.end() - range_sizes(call), trip);
     const bool proved = call.grain > 0;  // all loops of a range are independent
-    const Stmt body = kernel.body;
-    const bool one = body->kind != StmtKind::block;
-    std::vector<Stmt> parts = one ? std::vector<Stmt>{body} : body->body;
+    std::vector<Stmt> parts =
+        kernel.body->kind == StmtKind::block ? kernel.body->body : std::vector<Stmt>{kernel.body};
     const std::string back = fresh_name(kernel, "back");
     bool any = false;
     for (Stmt& part : parts) {
