@@ -218,6 +218,17 @@ ValueId Emitter::get(ValueId tuple, int64_t index) {
   return emit(ops::get, {tuple}, GetAttrs{index});
 }
 
+ValueId Emitter::tuple(const std::vector<ValueId>& elements) { return emit(ops::tuple, elements); }
+
+std::vector<ValueId> Emitter::elements(ValueId tuple) {
+  const Node& node = builder_.node(tuple);
+  if (node.op == &ops::tuple) return node.operands;
+  const size_t count = node.type.elements().size();
+  std::vector<ValueId> result;
+  for (size_t i = 0; i < count; ++i) result.push_back(get(tuple, static_cast<int64_t>(i)));
+  return result;
+}
+
 ValueId Emitter::keep_axes(ValueId reduced, const Shape& before, const Ints& axes) {
   Shape kept = before;
   for (const int64_t axis : axes) kept[static_cast<size_t>(axis)] = Dim(1);

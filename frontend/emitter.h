@@ -80,6 +80,9 @@ class Emitter {
   ValueId reverse(ValueId x, Ints axes);
   ValueId pad(ValueId x, ValueId value, Dims low, Dims high);
   ValueId get(ValueId tuple, int64_t index);
+  ValueId tuple(const std::vector<ValueId>& elements);
+  /// What a tuple is made of, or else taken from it.
+  std::vector<ValueId> elements(ValueId tuple);
 
   // Reductions.
   ValueId reduce(Reduction kind, ValueId x, const Ints& axes, bool keepdims = false);

@@ -1,12 +1,11 @@
-// If and Loop. The graphs they hold become functions; what a graph takes from around it
-// becomes operands of these, found before the function is begun.
+// Graphs inside of nodes, and If. Such a graph becomes a function; what it takes from around it
+// becomes operands, found before the function is begun. Or it is inlined, where it sees the names.
 #include <algorithm>
 #include <utility>
 
 #include "frontend/graph_importer.h"
 #include "frontend/graph_names.h"
 #include "frontend/loop_states.h"
-#include "frontend/loop_trips.h"
 #include "frontend/onnx_tensors.h"
 #include "ir/graph/error.h"
 
@@ -15,17 +14,6 @@ namespace {
 
 /// Captured values that are known are copied into bodies up to this many elements.
 constexpr int64_t kMaxCopied = 4096;
-/// The bound of a loop that stacks nothing, so that nothing depends on it.
-constexpr int64_t kEndless = INT32_MAX;
-
-ValueId as_scalar(Emitter& e, ValueId x, ElementType element, const char* what, const Loc& loc) {
-  if (e.element(x) != element || !(product(e.shape(x), 0, e.rank(x)) == Dim(1))) {
-    throw CompileError(loc, fmt::format("the {} has to be one {} and is {}", what, name_of(element),
-                                        to_string(e.type(x))));
-  }
-  return e.rank(x) == 0 ? x : e.reshape(x, {});
-}
-
 /// Number of trips and condition come before a Loop's states, their rows behind a Scan's.
 std::optional<LoopWithoutUnchanged> changing_states(const OnnxNode& node) {
   const size_t inputs = node.inputs.size();
@@ -37,9 +25,6 @@ std::optional<LoopWithoutUnchanged> changing_states(const OnnxNode& node) {
   return without_unchanged_states(node, inputs - static_cast<size_t>(rows->i), 0, 0);
 }
 
-/// Number of the trip and condition change places between a Loop's body and a scan.
-size_t swapped_first(size_t i) { return i == 0 ? 1 : i == 1 ? 0 : i; }
-
 }  // namespace
 
 const OnnxAttribute* find_attribute(const OnnxNode& node, std::string_view name) {
@@ -50,8 +35,27 @@ const OnnxAttribute* find_attribute(const OnnxNode& node, std::string_view name)
 }
 
 bool is_control_flow(const OnnxNode& node) {
-  return node.domain.empty() &&
-         (node.op_type == "If" || node.op_type == "Loop" || node.op_type == "Scan");
+  return node.domain.empty() && (node.op_type == "If" || node.op_type == "Loop" ||
+                                 node.op_type == "Scan" || node.op_type == "SequenceMap");
+}
+
+const OnnxGraph& graph_of(const OnnxNode& node, const std::string& attribute, const Loc& loc) {
+  const OnnxAttribute* found = find_attribute(node, attribute);
+  if (!found || !found->g) {
+    throw CompileError(loc, fmt::format("attribute \"{}\" holds no graph", attribute));
+  }
+  return *found->g;
+}
+
+ValueId as_scalar(Emitter& e, ValueId x, ElementType element, const char* what, const Loc& loc) {
+  const Type& type = e.builder().type(x);
+  const bool is_one = type.is_tensor() && type.tensor().element == element &&
+                      type.tensor().element_count() == Dim(1);
+  if (!is_one) {
+    throw CompileError(loc, fmt::format("the {} has to be one {} and is {}", what, name_of(element),
+                                        type.to_string()));
+  }
+  return e.rank(x) == 0 ? x : e.reshape(x, {});
 }
 
 std::vector<ValueId> GraphImporter::import_control(const OnnxNode& node, const Loc& loc,
@@ -61,6 +65,7 @@ std::vector<ValueId> GraphImporter::import_control(const OnnxNode& node, const L
   if (scope.depth >= kMaxGraphDepth) throw CompileError(loc, "graphs are nested too deeply");
   builder_->set_loc(loc);
   if (node.op_type == "If") return import_if(node, loc, scope);
+  if (node.op_type == "SequenceMap") return import_map(node, loc, scope);
   if (node.op_type == "Scan" && opset < 9) return import_batched_scan(node, loc, scope);
   const std::optional<LoopWithoutUnchanged> loop = changing_states(node);
   if (!loop) return import_changing(node, loc, scope);
@@ -93,12 +98,8 @@ bool GraphImporter::is_operand(const Entry& entry) {
 
 GraphImporter::Body GraphImporter::body_of(const OnnxNode& node, const std::string& attribute,
                                            const Loc& loc, Scope& scope) {
-  const OnnxAttribute* found = find_attribute(node, attribute);
-  if (!found || !found->g) {
-    throw CompileError(loc, fmt::format("attribute \"{}\" holds no graph", attribute));
-  }
   Body body;
-  body.graph = found->g.get();
+  body.graph = &graph_of(node, attribute, loc);
   std::optional<std::vector<std::string>> names = free_names(*body.graph);
   if (!names) throw CompileError(loc, "graphs are nested too deeply");
   body.free = std::move(*names);
@@ -115,7 +116,14 @@ GraphImporter::Body GraphImporter::body_of(const OnnxNode& node, const std::stri
 std::vector<ValueId> GraphImporter::operands_of(const std::vector<std::string>& captures,
                                                 Scope& scope) {
   std::vector<ValueId> operands;
-  for (const std::string& name : captures) operands.push_back(use(scope, name));
+  for (const std::string& name : captures) {
+    const ValueId id = use(scope, name);
+    if (builder_->type(id).is_tensor()) {
+      operands.push_back(id);
+      continue;
+    }
+    for (const ValueId element : Emitter(*builder_).elements(id)) operands.push_back(element);
+  }
   return operands;
 }
 
@@ -156,7 +164,7 @@ FunctionRef GraphImporter::import_body(const Body& body, const std::vector<Type>
                                         graph.inputs.size(), params.size()));
   }
   std::vector<Type> types;
-  for (const ValueId id : operands_of(captures, scope)) types.push_back(builder_->type(id));
+  for (const std::string& name : captures) types.push_back(builder_->type(use(scope, name)));
   // What is known outside is looked up before the builder changes.
   std::map<std::string, Entry> copied;
   std::map<std::string, std::pair<Dims, TensorType>> indices;
@@ -186,13 +194,23 @@ FunctionRef GraphImporter::import_body(const Body& body, const std::vector<Type>
       values.push_back(entry.id);
       define(inner, name, std::move(entry), loc.describe());
     }
+    std::map<std::string, std::vector<ValueId>> elements;  // of captured sequences
     for (size_t i = 0; i < captures.size(); ++i) {
       builder_->set_loc({captures[i], "input", Origin::imported});
       Entry entry;
-      entry.id = builder_->parameter(captures[i], types[i]);
+      if (types[i].is_tensor()) {
+        entry.id = builder_->parameter(captures[i], types[i]);
+      } else {
+        for (size_t k = 0; k < types[i].elements().size(); ++k) {
+          const std::string name = fmt::format("{}_{}", captures[i], k);
+          elements[captures[i]].push_back(builder_->parameter(name, types[i].elements()[k]));
+        }
+      }
       inner.values.emplace(captures[i], std::move(entry));
     }
     builder_->set_loc(loc);
+    for (const auto& [name, ids] : elements)
+      inner.values[name].id = builder_->emit(ops::tuple, ids);
     for (const auto& [name, entry] : copied) inner.values.emplace(name, entry);
     Emitter e(*builder_);
     for (const auto& [name, index] : indices) {
@@ -217,24 +235,50 @@ FunctionRef GraphImporter::import_body(const Body& body, const std::vector<Type>
   });
 }
 
-// ---- If
-// ------------------------------------------------------------------------------------------
+void GraphImporter::require_tensor(ValueId id, const Loc& loc) const {
+  if (builder_->type(id).is_tensor()) return;
+  throw CompileError(loc, "is given a sequence where it takes a tensor");
+}
 
-std::vector<ValueId> GraphImporter::inline_branch(const OnnxNode& node, const OnnxGraph& branch,
-                                                  const Loc& loc, Scope& scope) {
+/// What is visible in a graph that is inlined, beside its inputs and results of nodes.
+GraphImporter::Scope GraphImporter::scope_around(const OnnxGraph& graph, const Loc& loc,
+                                                 Scope& scope) {
+  Scope around;
+  around.parent = &scope;
+  around.opsets = scope.opsets;
+  around.prefix = loc.node + "/";
+  around.depth = scope.depth + 1;
+  add_initializers(graph, around);
+  declare_types(graph, around);
+  return around;
+}
+
+std::vector<ValueId> GraphImporter::inline_graph(const OnnxGraph& graph,
+                                                 const std::vector<ValueId>& inputs,
+                                                 size_t output_count, const Loc& loc,
+                                                 Scope& around) {
+  if (graph.inputs.size() != inputs.size()) {
+    throw CompileError(loc, fmt::format("graph \"{}\" has {} inputs and is given {}", graph.name,
+                                        graph.inputs.size(), inputs.size()));
+  }
   Scope inner;
-  inner.parent = &scope;
-  inner.opsets = scope.opsets;
-  inner.prefix = loc.node + "/";
-  inner.depth = scope.depth + 1;
-  add_initializers(branch, inner);
-  declare_types(branch, inner);
+  inner.parent = &around;
+  inner.opsets = around.opsets;
+  inner.declared = around.declared;
+  inner.prefix = around.prefix;
+  inner.depth = around.depth;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Entry entry;
+    entry.id = inputs[i];
+    define(inner, graph.inputs[i].name, std::move(entry), loc.describe());
+  }
   const size_t complaints = complaints_.size();
-  import_nodes(branch.nodes, inner);
+  import_nodes(graph.nodes, inner);
   if (complaints_.size() > complaints) throw Poisoned();
+  builder_->set_loc(loc);
   std::vector<ValueId> outputs;
-  for (size_t k = 0; k < node.outputs.size(); ++k) {
-    const std::string& output = branch.outputs[k].name;
+  for (size_t k = 0; k < output_count; ++k) {
+    const std::string& output = graph.outputs[k].name;
     if (!find(inner, output)) undefined(output, loc);
     outputs.push_back(use(inner, output));
   }
@@ -245,19 +289,19 @@ std::vector<ValueId> GraphImporter::import_if(const OnnxNode& node, const Loc& l
   const std::vector<ValueId> inputs = node_inputs(node, loc, scope);
   if (inputs.size() != 1) throw CompileError(loc, "takes one input, the condition");
   for (const char* name : {"then_branch", "else_branch"}) {
-    const OnnxAttribute* branch = find_attribute(node, name);
-    if (!branch || !branch->g) {
-      throw CompileError(loc, fmt::format("attribute \"{}\" holds no graph", name));
-    }
-    if (branch->g->outputs.size() < node.outputs.size()) {
+    const OnnxGraph& branch = graph_of(node, name, loc);
+    if (branch.outputs.size() < node.outputs.size()) {
       throw CompileError(loc, fmt::format("attribute \"{}\" has {} outputs and needs {}", name,
-                                          branch->g->outputs.size(), node.outputs.size()));
+                                          branch.outputs.size(), node.outputs.size()));
     }
   }
+  require_tensor(inputs[0], loc);
   const std::optional<Literal> known = known_->literal(inputs[0]);
   if (known && known->element_count() == 1) {
     const char* name = known->as_int(0) != 0 ? "then_branch" : "else_branch";
-    return inline_branch(node, *find_attribute(node, name)->g, loc, scope);
+    const OnnxGraph& branch = graph_of(node, name, loc);
+    Scope around = scope_around(branch, loc, scope);
+    return inline_graph(branch, {}, node.outputs.size(), loc, around);
   }
   const Body then = body_of(node, "then_branch", loc, scope);
   const Body otherwise = body_of(node, "else_branch", loc, scope);
@@ -295,136 +339,5 @@ std::vector<ValueId> GraphImporter::import_if(const OnnxNode& node, const Loc& l
   }
   return outputs;
 }
-
-// ---- Loop
-// ----------------------------------------------------------------------------------------
-
-/// How many trips a Loop makes at most, when the file gives that as a constant or a shape.
-std::optional<Dim> GraphImporter::given_trips(ValueId trips) {
-  if (!trips.valid()) return std::nullopt;
-  const std::optional<Dims> known = known_->dims(trips);
-  if (!known || known->size() != 1) return std::nullopt;
-  const Dim count = (*known)[0];
-  if (!count.is_constant()) return count;
-  if (count.constant() > kEndless) return std::nullopt;
-  return Dim(std::max<int64_t>(count.constant(), 0));
-}
-
-/// A bound for a Loop whose trips are neither given nor counted.
-Dim GraphImporter::trip_bound(const OnnxNode& node, const Loc& loc, Scope& scope,
-                              size_t first_row) {
-  if (max_trips_) return Dim(*max_trips_);
-  if (first_row >= node.outputs.size()) return Dim(kEndless);
-  for (size_t k = first_row; k < node.outputs.size(); ++k) {
-    const std::optional<Shape> shape = declared_shape(scope, node.outputs[k]);
-    if (shape && !shape->empty()) return (*shape)[0];
-  }
-  throw CompileError(loc, fmt::format("stacks \"{}\" over a number of trips that only run time "
-                                      "knows; give it a bound with --max-trips",
-                                      node.outputs[first_row]));
-}
-
-/// The trips that the condition alone makes, when nothing that it depends on is data. `operands`:
-/// of the body.
-std::optional<int64_t> GraphImporter::counted_trips(const Function& body, size_t carries,
-                                                    const std::vector<ValueId>& operands,
-                                                    const std::optional<Dim>& given) {
-  std::optional<int64_t> limit;
-  if (given) {
-    if (!given->is_constant()) return std::nullopt;
-    limit = given->constant();
-  }
-  KnownLoop loop;
-  loop.condition = 1;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    const bool is_tensor = builder_->type(operands[i]).is_tensor();
-    loop.start.push_back(is_tensor ? known_->literal(operands[i]) : std::nullopt);
-    loop.next.push_back(i < carries ? std::optional(swapped_first(i)) : std::nullopt);
-  }
-  return count_trips(result_.module, body, loop, limit);
-}
-
-std::vector<ValueId> GraphImporter::import_loop(const OnnxNode& node, const Loc& loc,
-                                                Scope& scope) {
-  Emitter e(*builder_);
-  std::vector<ValueId> inputs = node_inputs(node, loc, scope);
-  inputs.resize(std::max<size_t>({inputs.size(), node.inputs.size(), 2}));
-  const Body body = body_of(node, "body", loc, scope);
-  const size_t states = inputs.size() - 2;
-  if (body.graph->outputs.size() < states + 1 ||
-      node.outputs.size() > body.graph->outputs.size() - 1) {
-    throw CompileError(loc, fmt::format("carries {} values and gives {}; the body gives {}", states,
-                                        node.outputs.size(), body.graph->outputs.size()));
-  }
-  builder_->set_loc(loc);
-  // In the body's order: number of the trip, condition, values.
-  std::vector<ValueId> operands{
-      e.integer(0), inputs[1].valid()
-                        ? as_scalar(e, inputs[1], ElementType::boolean, "condition", loc)
-                        : e.scalar(ElementType::boolean, 1)};
-  std::vector<Type> params{TensorType{ElementType::i64, {}}, TensorType{ElementType::boolean, {}}};
-  for (size_t k = 2; k < inputs.size(); ++k) {
-    if (!inputs[k].valid()) throw CompileError(loc, fmt::format("input {} is missing", k));
-    operands.push_back(inputs[k]);
-    params.push_back(builder_->type(inputs[k]));
-  }
-  const std::optional<Literal> start = known_->literal(operands[1]);
-  bool always = false;
-  ScanAttrs attrs;
-  attrs.carries = static_cast<int64_t>(params.size());
-  attrs.body = import_body(
-      body, params, body.captures, loc, scope,
-      [&](const std::vector<ValueId>& given, const std::vector<ValueId>& outputs) {
-        Emitter inner(*builder_);
-        const std::optional<Literal> known = known_->literal(outputs[0]);
-        always = outputs[0] == given[1] || (known && known->as_int(0) != 0);
-        std::vector<ValueId> results = outputs;
-        results[0] = as_scalar(inner, outputs[0], ElementType::boolean, "condition", loc);
-        results.insert(results.begin() + 1, inner.add(given[0], inner.integer(1)));
-        // The carries come first in the scan: condition, number of the trip, values.
-        return builder_->emit(ops::tuple, results);
-      });
-  attrs.conditional = !(always && start && start->as_int(0) != 0);
-  for (const ValueId id : operands_of(body.captures, scope)) operands.push_back(id);
-
-  const std::optional<Dim> given = given_trips(inputs[0]);
-  std::optional<int64_t> counted;
-  if (attrs.conditional) {
-    const Function& function = result_.module.function(attrs.body.name);
-    counted = counted_trips(function, params.size(), operands, given);
-  }
-  builder_->set_loc(loc);
-  attrs.length = counted ? Dim(*counted) : given ? *given : trip_bound(node, loc, scope, states);
-  const bool runtime_trips = inputs[0].valid() && !known_->dims(inputs[0]);
-  if (counted && !runtime_trips) attrs.conditional = false;
-  const ValueId trips = runtime_trips
-                            ? as_scalar(e, inputs[0], ElementType::i64, "number of trips", loc)
-                            : e.dimension(attrs.length);
-
-  // A scan wants the condition first.
-  attrs.body = build_function(attrs.body.name + "/trip", [&] {
-    const Function& callee = result_.module.function(attrs.body.name);
-    std::vector<ValueId> values;
-    for (size_t i = 0; i < callee.params.size(); ++i) {
-      const Node& param = callee.node(callee.params[swapped_first(i)]);
-      builder_->set_loc(param.loc);
-      values.push_back(builder_->parameter(parameter_name(param), param.type));
-    }
-    std::swap(values[0], values[1]);
-    builder_->set_loc(loc);
-    return builder_->emit(ops::call, values, CallAttrs{attrs.body});
-  });
-  std::swap(operands[0], operands[1]);
-  operands.insert(operands.begin(), trips);
-  const ValueId result = builder_->emit(ops::scan, operands, attrs);
-  std::vector<ValueId> outputs;
-  for (size_t k = 0; k < node.outputs.size(); ++k) {
-    outputs.push_back(e.get(result, static_cast<int64_t>(k) + 2));
-  }
-  return outputs;
-}
-
-// ---- Scan
-// ----------------------------------------------------------------------------------------
 
 }  // namespace backcast

@@ -15,24 +15,6 @@ constexpr int kMaxDepth = 32;           // of functions within functions
 constexpr int64_t kMaxNodes = 1000000;  // after inlining
 constexpr size_t kMaxComplaints = 100;
 
-/// Leaves out the nodes and functions that the result does not need.
-void prune(Module& module) {
-  Function main = Rewriter(module, module.function("main")).finish();
-  std::set<std::string> called;
-  std::vector<const Function*> todo = {&main};
-  while (!todo.empty()) {
-    const Function* function = todo.back();
-    todo.pop_back();
-    for (const Node& node : function->nodes) {
-      for (const std::string& name : called_functions(node)) {
-        if (called.insert(name).second) todo.push_back(&module.function(name));
-      }
-    }
-  }
-  std::erase_if(module.functions, [&](const auto& f) { return called.count(f.first) == 0; });
-  module.functions["main"] = std::move(main);
-}
-
 /// The node with references to the calling node's attributes replaced.
 OnnxNode with_attributes(const OnnxNode& node, const OnnxNode& caller) {
   OnnxNode result = node;
@@ -316,6 +298,11 @@ std::vector<ValueId> GraphImporter::checked_inputs(const OperatorRule& rule, con
                                             ? fmt::format(" to {}", rule.max_inputs)
                                             : ""));
   }
+  for (size_t i = 0; i < inputs.size() && !rule.sequences; ++i) {
+    if (!inputs[i].valid() || builder_->type(inputs[i]).is_tensor()) continue;
+    throw CompileError(loc, fmt::format("input {} (\"{}\") is a sequence and has to be a tensor", i,
+                                        node.inputs[i]));
+  }
   return inputs;
 }
 
@@ -428,44 +415,6 @@ void GraphImporter::import_nodes(const std::vector<OnnxNode>& nodes, Scope& scop
     loc.op_type = node.op_type;
     import_node(node, loc, scope);
   }
-}
-
-ImportedModel GraphImporter::finish(Scope& scope) {
-  std::vector<ValueId> results;
-  if (model_.graph.outputs.empty()) complain("the model has no outputs");
-  for (const OnnxValueInfo& output : model_.graph.outputs) {
-    try {
-      if (!find(scope, output.name)) {
-        throw CompileError(fmt::format("output \"{}\" is not computed by any node", output.name));
-      }
-      results.push_back(use(scope, output.name));
-      result_.output_names.push_back(output.name);
-    } catch (const CompileError& error) {
-      complain(error.what());
-    } catch (const Poisoned&) {
-      // Its node has been complained about.
-    }
-  }
-  if (!complaints_.empty()) {
-    std::string all;
-    for (const std::vector<std::string>& lines : {complaints_, hints_, symbols_.notes()}) {
-      for (const std::string& line : lines) all += (all.empty() ? "" : "\n") + line;
-    }
-    throw CompileError(all);
-  }
-  builder_->set_loc({"outputs", "", Origin::made});
-  list_parameters();
-  std::vector<std::string> names = result_.output_names;
-  add_statistics(results, names);
-  const ValueId result = results.size() == 1 ? results[0] : builder_->emit(ops::tuple, results);
-  result_.module.functions["main"] = builder_->finish(result, names);
-  prune(result_.module);
-  result_.name = model_.graph.name;
-  const std::vector<std::string>& notes = symbols_.notes();
-  result_.notes.insert(result_.notes.begin(), notes.begin(), notes.end());
-  note_rounding();
-  note_shared_parameters();
-  return std::move(result_);
 }
 
 ImportedModel GraphImporter::run() {

@@ -18,7 +18,7 @@
 
 namespace backcast {
 
-/// Whether the node is an If, Loop or Scan.
+/// Whether the node is an If, Loop, Scan or SequenceMap.
 bool is_control_flow(const OnnxNode& node);
 
 class GraphImporter {
@@ -65,7 +65,7 @@ class GraphImporter {
   std::vector<ValueId> inline_function(const OnnxFunction& function, const OnnxNode& node,
                                        const Loc& loc, Scope& scope);
 
-  // Control flow (graph_control.cpp).
+  // Control flow (graph_control.cpp, graph_loop.cpp, graph_scan.cpp).
   /// A subgraph as a function: its own parameters, then what it captures from around it. Captured
   /// values that are known while importing become constants of the function instead.
   struct Body {
@@ -80,8 +80,17 @@ class GraphImporter {
   std::vector<ValueId> import_loop(const OnnxNode& node, const Loc& loc, Scope& scope);
   std::vector<ValueId> import_scan(const OnnxNode& node, const Loc& loc, Scope& scope);
   std::vector<ValueId> import_batched_scan(const OnnxNode& node, const Loc& loc, Scope& scope);
-  std::vector<ValueId> inline_branch(const OnnxNode& node, const OnnxGraph& branch, const Loc& loc,
-                                     Scope& scope);
+  std::vector<ValueId> import_map(const OnnxNode& node, const Loc& loc, Scope& scope);
+  /// `inputs`: all of the node's, the number of trips and the condition may be absent.
+  std::vector<ValueId> rolled_loop(const OnnxNode& node, const Loc& loc,
+                                   const std::vector<ValueId>& inputs, Scope& scope);
+  std::vector<ValueId> unrolled_loop(const OnnxNode& node, const Loc& loc,
+                                     const std::vector<ValueId>& inputs, Scope& scope);
+  void require_tensor(ValueId id, const Loc& loc) const;
+  Scope scope_around(const OnnxGraph& graph, const Loc& loc, Scope& scope);
+  /// The first outputs of a graph that sees the names around it.
+  std::vector<ValueId> inline_graph(const OnnxGraph& graph, const std::vector<ValueId>& inputs,
+                                    size_t output_count, const Loc& loc, Scope& around);
   Body body_of(const OnnxNode& node, const std::string& attribute, const Loc& loc, Scope& scope);
   std::vector<ValueId> operands_of(const std::vector<std::string>& captures, Scope& scope);
   bool is_operand(const Entry& entry);
@@ -117,6 +126,7 @@ class GraphImporter {
   void note_rounding();
   void note_shared_parameters();
   void add_statistics(std::vector<ValueId>& results, std::vector<std::string>& names);
+  void add_result(const std::string& name, ValueId value, std::vector<ValueId>& results);
   ImportedModel finish(Scope& scope);
 
   const OnnxModel& model_;
@@ -137,6 +147,12 @@ class GraphImporter {
   std::vector<std::string> complaints_, hints_;
   int64_t imported_nodes_ = 0;
 };
+
+/// A graph in an attribute; CompileError when there is none.
+const OnnxGraph& graph_of(const OnnxNode& node, const std::string& attribute, const Loc& loc);
+
+/// x, which has to be one element of that type, with rank 0. `what` names it in the complaint.
+ValueId as_scalar(Emitter& e, ValueId x, ElementType element, const char* what, const Loc& loc);
 
 /// The attribute of that name; null when the node has none.
 const OnnxAttribute* find_attribute(const OnnxNode& node, std::string_view name);

@@ -77,6 +77,7 @@ std::vector<ValueId> GraphImporter::import_scan(const OnnxNode& node, const Loc&
   builder_->set_loc(loc);
   std::vector<ValueId> operands(1);
   std::vector<Type> params;
+  for (const ValueId input : inputs) require_tensor(input, loc);
   for (size_t i = 0; i < states; ++i) {
     operands.push_back(inputs[i]);
     params.push_back(builder_->type(inputs[i]));

@@ -71,6 +71,20 @@ Dim NodeContext::dim(size_t i) const {
   return all[0];
 }
 
+int64_t NodeContext::index(size_t i) const {
+  const Ints all = ints(i);
+  if (all.size() != 1) fail(fmt::format("input {} has to hold one number", i));
+  return all[0];
+}
+
+std::vector<ValueId> NodeContext::elements(size_t i) {
+  const ValueId sequence = input(i);
+  if (!e.builder().type(sequence).is_tuple()) {
+    fail(fmt::format("input {} (\"{}\") is a tensor and has to be a sequence", i, input_name(i)));
+  }
+  return e.elements(sequence);
+}
+
 std::optional<double> NodeContext::known_number(size_t i) const {
   if (!has(i)) return std::nullopt;
   const std::optional<Literal> literal = known_literal(i);

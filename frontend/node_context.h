@@ -88,6 +88,10 @@ class NodeContext {
   Ints ints(size_t i) const;
   /// The one element of an integer input, or a CompileError.
   Dim dim(size_t i) const;
+  /// The one element of an integer input as a number, or a CompileError.
+  int64_t index(size_t i) const;
+  /// The elements of an input that is a sequence, or a CompileError.
+  std::vector<ValueId> elements(size_t i);
   /// The value when it is one number, known at import time.
   std::optional<double> known_number(size_t i) const;
   const SymbolRanges& ranges() const { return services_.module.symbols; }

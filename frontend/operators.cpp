@@ -20,7 +20,7 @@ constexpr Family kFamilies[] = {
     roi_align_rules,         roi_pool_rules,   deform_conv_rules,   recurrent_rules,
     control_rules,           spectrum_rules,   ml_linear_rules,     ml_tree_rules,
     ml_ensemble_rules,       ml_svm_rules,     ml_encoder_rules,    quantization_contrib_rules,
-    packed_weights_rules};
+    packed_weights_rules,    sequence_rules};
 
 const std::vector<OperatorRule>& all_rules() {
   static const std::vector<OperatorRule> rules = [] {
@@ -98,28 +98,14 @@ std::string_view advice_for(std::string_view domain, std::string_view name) {
   constexpr std::string_view kData =
       "how large its result is depends on data, and memory is planned before; leave this part to "
       "the caller";
-  constexpr std::string_view kSequence = "sequences are not supported; export with tensors";
   constexpr std::string_view kString = "strings are not supported; leave this part to the caller";
   constexpr std::string_view kMap = "maps are not supported; export with tensors";
   static const std::map<std::pair<std::string_view, std::string_view>, std::string_view> advice = {
-      {{"", "NonZero"}, kData},
-      {{"", "NonMaxSuppression"}, kData},
-      {{"", "Unique"}, kData},
-      {{"", "SequenceAt"}, kSequence},
-      {{"", "SequenceConstruct"}, kSequence},
-      {{"", "SequenceEmpty"}, kSequence},
-      {{"", "SequenceInsert"}, kSequence},
-      {{"", "SequenceLength"}, kSequence},
-      {{"", "SequenceMap"}, kSequence},
-      {{"", "SplitToSequence"}, kSequence},
-      {{"", "ConcatFromSequence"}, kSequence},
-      {{"", "StringNormalizer"}, kString},
-      {{"", "StringSplit"}, kString},
-      {{"", "StringConcat"}, kString},
-      {{"", "RegexFullMatch"}, kString},
-      {{"ai.onnx.ml", "CategoryMapper"}, kString},
-      {{"ai.onnx.ml", "CastMap"}, kMap},
-      {{"ai.onnx.ml", "DictVectorizer"}, kMap},
+      {{"", "NonZero"}, kData},          {{"", "NonMaxSuppression"}, kData},
+      {{"", "Unique"}, kData},           {{"", "StringNormalizer"}, kString},
+      {{"", "StringSplit"}, kString},    {{"", "StringConcat"}, kString},
+      {{"", "RegexFullMatch"}, kString}, {{"ai.onnx.ml", "CategoryMapper"}, kString},
+      {{"ai.onnx.ml", "CastMap"}, kMap}, {{"ai.onnx.ml", "DictVectorizer"}, kMap},
   };
   const auto found = advice.find({domain, name});
   if (found != advice.end()) return found->second;

@@ -31,6 +31,8 @@ struct OperatorRule {
   /// Whether constants of 4 bits may be inputs. They arrive widened to 8, so a rule that asks
   /// what an element can hold must not take them.
   bool narrow_constants = false;
+  /// Whether inputs may be sequences, which are tuples whose length import knows.
+  bool sequences = false;
 };
 
 /// The rule for an operator at an opset; null when there is none.
@@ -62,6 +64,7 @@ std::span<const OperatorRule> pooling_rules();
 std::span<const OperatorRule> normalization_rules();
 std::span<const OperatorRule> shape_rules();
 std::span<const OperatorRule> slicing_rules();
+std::span<const OperatorRule> sequence_rules();
 std::span<const OperatorRule> creation_rules();
 std::span<const OperatorRule> indexing_rules();
 std::span<const OperatorRule> loss_rules();

@@ -1,5 +1,5 @@
-// If, Loop and Scan: their rows. The graph importer builds them itself (graph_control.cpp), because
-// the graphs they hold see the names around them.
+// If, Loop, Scan and SequenceMap: their rows. The graph importer builds them itself
+// (graph_control.cpp), because the graphs they hold see the names around them.
 #include "frontend/operators.h"
 #include "ir/graph/error.h"
 
@@ -17,6 +17,7 @@ const OperatorRule kRules[] = {
     {"Scan", 9, kNew, 1, -1, imported_elsewhere,
      "body:g num_scan_inputs:i scan_input_axes:I scan_input_directions:I scan_output_axes:I "
      "scan_output_directions:I"},
+    {"SequenceMap", 17, kNew, 1, -1, imported_elsewhere, "body:g"},
 };
 
 }  // namespace

@@ -182,7 +182,7 @@ const OperatorRule kRules[] = {
     {"Cast", 19, kNew, 1, 1, cast, "to:i saturate:i round_mode:s"},
     {"CastLike", 15, 18, 2, 2, cast_like},
     {"CastLike", 19, kNew, 2, 2, cast_like, "saturate:i round_mode:s"},
-    {"Identity", 7, kNew, 1, 1, identity},
+    {.name = "Identity", .import = identity, .sequences = true},
 };
 
 }  // namespace

@@ -40,6 +40,9 @@ ValueId take_along(Emitter& e, ValueId x, ValueId indices, int64_t axis);
 /// Emitter::take; where places are known and few runs of equal steps, what movement that is.
 ValueId take_known(NodeContext& n, ValueId x, ValueId indices, int64_t axis);
 
+/// Parts of the node's input 0 side by side along an axis, which they have to fill.
+std::vector<ValueId> parts_of(NodeContext& n, int64_t axis, const Dims& sizes);
+
 /// Conv of the node's attributes on any x and w, without bias.
 ValueId convolve(NodeContext& n, ValueId x, ValueId w);
 /// Conv of the node, with the bias that is its input 2.

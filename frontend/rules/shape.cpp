@@ -167,20 +167,8 @@ void split(NodeContext& n) {
   if (sizes.size() != n.output_count()) {
     n.fail(fmt::format("{} sizes are given for {} outputs", sizes.size(), n.output_count()));
   }
-  Dim total(0);
-  for (const Dim& size : sizes) {
-    if (size.range(n.ranges()).min < 0) n.fail(fmt::format("a part has size {}", size.to_string()));
-    total = total + size;
-  }
-  if (!(total == n.shape(0)[static_cast<size_t>(axis)])) {
-    n.fail(fmt::format("the parts add up to {} and the axis has {}", total.to_string(),
-                       n.shape(0)[static_cast<size_t>(axis)].to_string()));
-  }
-  Dim start(0);
-  for (size_t k = 0; k < sizes.size(); ++k) {
-    if (n.wants(k)) n.set(k, n.e.slice_axis(n.input(0), axis, start, start + sizes[k]));
-    start = start + sizes[k];
-  }
+  const std::vector<ValueId> parts = parts_of(n, axis, sizes);
+  for (size_t k = 0; k < parts.size(); ++k) n.set(k, parts[k]);
 }
 
 void check_extents(const NodeContext& n, const Dims& dims) {
@@ -299,6 +287,26 @@ const OperatorRule kRules[] = {
 };
 
 }  // namespace
+
+std::vector<ValueId> parts_of(NodeContext& n, int64_t axis, const Dims& sizes) {
+  Dim total(0);
+  for (const Dim& size : sizes) {
+    if (size.range(n.ranges()).min < 0) n.fail(fmt::format("a part has size {}", size.to_string()));
+    total = total + size;
+  }
+  const Dim extent = n.shape(0)[static_cast<size_t>(axis)];
+  if (!(total == extent)) {
+    n.fail(fmt::format("the parts add up to {} and the axis has {}", total.to_string(),
+                       extent.to_string()));
+  }
+  std::vector<ValueId> parts;
+  Dim start(0);
+  for (const Dim& size : sizes) {
+    parts.push_back(n.e.slice_axis(n.input(0), axis, start, start + size));
+    start = start + size;
+  }
+  return parts;
+}
 
 std::span<const OperatorRule> shape_rules() { return kRules; }
 

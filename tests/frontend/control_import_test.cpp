@@ -13,15 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-OnnxAttribute graph(const std::string& name, const ModelBuilder& body) {
-  OnnxAttribute a;
-  a.name = name;
-  a.kind = OnnxAttribute::Kind::graph;
-  ModelBuilder copy = body;
-  copy.model().graph.name = name;
-  a.g = std::make_shared<OnnxGraph>(copy.model().graph);
-  return a;
-}
+constexpr auto graph = ModelBuilder::body;
 
 const Node* find_op(const ImportedModel& model, const OpDef& op) {
   for (const Node& node : model.module.function("main").nodes) {
@@ -181,15 +173,46 @@ TEST(Loops, ComplaintsNameTheNodeInside) {
   EXPECT_THAT(complaint_of(m), HasSubstr("node \"loop/odd\" (Unheard)"));
 }
 
-TEST(Loops, ACarriedShapeStays) {
+/// x ← x, x, so many times.
+ModelBuilder growing(bool counted) {
   ModelBuilder body;
   body.input("i", {}, onnx_type::kInt64).input("go", {}, onnx_type::kBool).input("x", {"3"});
   body.node("cat", "Concat", {"x", "x"}, {"next"}, {ModelBuilder::integer("axis", 0)});
   body.output("go", {}, onnx_type::kBool).output("next", {"6"});
   ModelBuilder m;
-  m.ints("n", {4}).input("x", {"3"}).output("y", {"3"});
+  if (counted) m.ints("n", {4});
+  if (!counted) m.input("n", {}, onnx_type::kInt64);
+  m.input("x", {"3"}).output("y", {"?"});
   m.node("loop", "Loop", {"n", "", "x"}, {"y"}, {graph("body", body)});
-  EXPECT_THAT(complaint_of(m), HasSubstr("a carry keeps its type"));
+  return m;
+}
+
+TEST(Loops, ACarriedShapeGrowsTripByTrip) {
+  const ImportedModel model = growing(true).import();
+  verify(model.module);
+  EXPECT_EQ(model.module.function("main").result_type().to_string(), "f32[48]");
+}
+
+TEST(Loops, ACarriedShapeStaysWhereTripsAreUnknown) {
+  EXPECT_THAT(complaint_of(growing(false)), HasSubstr("a carry keeps its type"));
+}
+
+/// y: x's elements before the place that is the number of the trip, summed up, one row per trip.
+TEST(Loops, ASliceMayEndWhereTheTripSays) {
+  ModelBuilder body;
+  body.input("i", {}, onnx_type::kInt64).input("go", {}, onnx_type::kBool);
+  body.node("end", "Unsqueeze", {"i", "zero"}, {"end"});
+  body.node("slice", "Slice", {"x", "zero", "end"}, {"part"});
+  body.node("sum", "ReduceSum", {"part"}, {"row"}, {ModelBuilder::integer("keepdims", 0)});
+  body.output("go", {}, onnx_type::kBool).output("row", {});
+  ModelBuilder m;
+  m.ints("n", {4}).ints("zero", {0}).input("x", {"3"}).output("y", {"4"});
+  m.node("loop", "Loop", {"n", ""}, {"y"}, {graph("body", body)});
+  const ImportedModel model = m.import();
+  verify(model.module);
+  const Value x = Literal::from_doubles(ElementType::f32, {3}, {1, 2, 4});
+  const Value result = evaluate(model.module, model.module.function("main"), {x});
+  EXPECT_EQ(result.tensor.as_doubles(), (std::vector<double>{0, 1, 3, 7}));
 }
 
 ModelBuilder branches(const std::string& then_shape) {

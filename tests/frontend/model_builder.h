@@ -62,6 +62,16 @@ class ModelBuilder {
     a.ints = values;
     return a;
   }
+  /// A graph in an attribute, made of a model's.
+  static OnnxAttribute body(const std::string& name, const ModelBuilder& of) {
+    OnnxAttribute a;
+    a.name = name;
+    a.kind = OnnxAttribute::Kind::graph;
+    OnnxGraph graph = of.model_.graph;
+    graph.name = name;
+    a.g = std::make_shared<OnnxGraph>(std::move(graph));
+    return a;
+  }
   static OnnxAttribute string(const std::string& name, const std::string& value) {
     OnnxAttribute a;
     a.name = name;
