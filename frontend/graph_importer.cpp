@@ -127,8 +127,13 @@ void GraphImporter::add_inputs(Scope& scope) {
   for (const OnnxTensor& tensor : model_.graph.initializers) initialized.insert(tensor.name);
   std::set<std::string> unused;
   for (const auto& [name, values] : constants_) unused.insert(name);
+  std::vector<OnnxValueInfo> inputs = model_.graph.inputs;
+  const std::optional<OnnxValueInfo> seed = seed_input();
+  const bool takes_seed = seed && training_.mode != ImportMode::training;
+  if (takes_seed) inputs.push_back(*seed);
+  if (seed && !takes_seed) unused.erase(seed->name);
   size_t position = 0;
-  for (const OnnxValueInfo& input : model_.graph.inputs) {
+  for (const OnnxValueInfo& input : inputs) {
     if (initialized.count(input.name) > 0) continue;
     Entry entry;
     const std::string where = fmt::format("input \"{}\"", input.name);
@@ -165,6 +170,12 @@ void GraphImporter::add_inputs(Scope& scope) {
     }
     define(scope, input.name, std::move(entry), where);
     ++position;
+  }
+  if (takes_seed && complaints_.empty()) {
+    training_.seed = use(scope, seed->name);
+    result_.notes.push_back(fmt::format(
+        "draws random numbers, and \"{}\" is an input more: equal ones give equal numbers",
+        seed->name));
   }
   for (const std::string& name : unused) {
     complain(fmt::format("--constant {}: the model has no such input", name));

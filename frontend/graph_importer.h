@@ -120,7 +120,9 @@ class GraphImporter {
   const OnnxFunction* find_function(const OnnxNode& node) const;
   [[noreturn]] void undefined(const std::string& name, const Loc& loc) const;
 
-  /// Declares what random numbers are made of, when training drops something.
+  /// What random numbers are made of where nothing else tells: an input more, but in training.
+  std::optional<OnnxValueInfo> seed_input() const;
+  /// Declares what they are made of in training.
   void add_generator();
   void list_parameters();
   void note_rounding();

@@ -53,7 +53,8 @@ struct ConstantInput {
 
 struct ImportedModel {
   /// Entry function "main": the graph's inputs that are neither initializers nor
-  /// `constant_inputs`, in the file's order; its result is a tuple when the model has several
+  /// `constant_inputs`, in the file's order, and behind them, where random numbers are drawn and
+  /// the mode is not training, a seed, u32[]; its result is a tuple when the model has several
   /// outputs (or none).
   Module module;
   std::string name;  // of the graph
@@ -65,7 +66,7 @@ struct ImportedModel {
   /// statistics are listed apart.
   std::vector<std::string> parameter_names, running_statistics;
   /// Of ImportMode::training. `main` gives the new values of `updated_statistics` after the
-  /// outputs, as results of the initializers' names. Where something is dropped, it has two
+  /// outputs, as results of the initializers' names. Where something is dropped or drawn, it has two
   /// parameters more: the key of the random generator, u32[2], and the i32 number of the step.
   /// Empty: it has not.
   std::vector<std::string> updated_statistics;

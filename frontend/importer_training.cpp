@@ -8,15 +8,15 @@
 namespace backcast {
 namespace {
 
-/// Whether any node, also of functions and of graphs in attributes, is a Dropout.
-bool uses_dropout(const OnnxModel& model) {
+/// Whether that is said of any node, also of functions and of graphs in attributes.
+bool any_node(const OnnxModel& model, const std::function<bool(const OnnxNode&)>& says) {
   std::vector<const std::vector<OnnxNode>*> todo = {&model.graph.nodes};
   for (const OnnxFunction& function : model.functions) todo.push_back(&function.nodes);
   while (!todo.empty()) {
     const std::vector<OnnxNode>& nodes = *todo.back();
     todo.pop_back();
     for (const OnnxNode& node : nodes) {
-      if (node.op_type == "Dropout") return true;
+      if (says(node)) return true;
       for (const OnnxAttribute& attribute : node.attributes) {
         if (attribute.g) todo.push_back(&attribute.g->nodes);
       }
@@ -25,10 +25,35 @@ bool uses_dropout(const OnnxModel& model) {
   return false;
 }
 
+bool draws(const OnnxNode& node) {
+  static const std::set<std::string> kDrawing = {"RandomNormal",  "RandomNormalLike",
+                                                 "RandomUniform", "RandomUniformLike",
+                                                 "Bernoulli",     "Multinomial"};
+  return node.domain.empty() && kDrawing.count(node.op_type) > 0;
+}
+
+/// Draws, and has no seed of its own. (A function's attribute may refer to one that is not given.)
+bool asks_for_seed(const OnnxNode& node) {
+  const OnnxAttribute* seed = find_attribute(node, "seed");
+  return draws(node) && (seed == nullptr || !seed->ref_attr_name.empty());
+}
+
 }  // namespace
 
+std::optional<OnnxValueInfo> GraphImporter::seed_input() const {
+  if (!any_node(model_, asks_for_seed)) return std::nullopt;
+  std::set<std::string> taken = defined_names(model_.graph);
+  OnnxValueInfo seed;
+  seed.name = free_name("seed", taken);
+  seed.kind = OnnxValueInfo::Kind::tensor;
+  seed.element_type = onnx_type::kUint32;
+  seed.shape.emplace();
+  return seed;
+}
+
 void GraphImporter::add_generator() {
-  if (training_.mode != ImportMode::training || !uses_dropout(model_)) return;
+  const auto needs = [](const OnnxNode& node) { return node.op_type == "Dropout" || draws(node); };
+  if (training_.mode != ImportMode::training || !any_node(model_, needs)) return;
   std::set<std::string> taken = defined_names(model_.graph);
   result_.generator = free_name("generator", taken);
   result_.step = free_name("step", taken);

@@ -19,11 +19,11 @@ namespace backcast {
 /// What rules tell about training, and what they need for it.
 struct TrainingImport {
   ImportMode mode = ImportMode::as_written;
-  /// The random generator's key and the number of the step, values of `builder`; valid where
-  /// something may be dropped.
-  ValueId generator, step;
+  /// The random generator's key and the number of the step, in training, or else the seed, which
+  /// the caller gives: values of `builder`. Valid where something is drawn.
+  ValueId generator, step, seed;
   const Builder* builder = nullptr;
-  int64_t dropouts = 0;
+  int64_t draws = 0;
   /// Initializers that are running statistics, and in training their new values.
   std::map<std::string, ValueId> statistics;
   /// Initializers that belong to the format of quantised tensors, and the nodes that round.

@@ -20,7 +20,7 @@ constexpr Family kFamilies[] = {
     roi_align_rules,         roi_pool_rules,   deform_conv_rules,   recurrent_rules,
     control_rules,           spectrum_rules,   ml_linear_rules,     ml_tree_rules,
     ml_ensemble_rules,       ml_svm_rules,     ml_encoder_rules,    quantization_contrib_rules,
-    packed_weights_rules,    sequence_rules};
+    packed_weights_rules,    sequence_rules,   random_rules};
 
 const std::vector<OperatorRule>& all_rules() {
   static const std::vector<OperatorRule> rules = [] {

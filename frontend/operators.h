@@ -70,6 +70,7 @@ std::span<const OperatorRule> indexing_rules();
 std::span<const OperatorRule> loss_rules();
 std::span<const OperatorRule> training_rules();
 std::span<const OperatorRule> dropout_rules();
+std::span<const OperatorRule> random_rules();
 std::span<const OperatorRule> quantization_rules();
 std::span<const OperatorRule> quantization_contrib_rules();
 std::span<const OperatorRule> packed_weights_rules();
