@@ -290,8 +290,24 @@ ValueId Emitter::at(ValueId x, ValueId coordinates) {
   return emit(ops::gather, {x, coordinates}, std::move(attrs));
 }
 
+/// Whether all elements are places that an operator found, which are never negative.
+bool Emitter::are_places(ValueId x) const {
+  const Node* node = &builder_.node(x);
+  const auto moves = [](const Node& n) {
+    if (n.op == &ops::cast) {
+      const ElementType to = n.type.tensor().element;
+      return to == ElementType::i32 || to == ElementType::i64;
+    }
+    return n.op == &ops::reshape || n.op == &ops::transpose || n.op == &ops::slice;
+  };
+  while (moves(*node)) node = &builder_.node(node->operands[0]);
+  if (node->op != &ops::get) return node->op == &ops::arg_reduce;
+  return node->attrs.as<GetAttrs>().index == 1 &&
+         builder_.node(node->operands[0]).op == &ops::top_k;
+}
+
 ValueId Emitter::wrap_negative(ValueId indices, const Dim& extent) {
-  if (!is_signed(element(indices))) return indices;
+  if (!is_signed(element(indices)) || are_places(indices)) return indices;
   const ValueId size = cast(dimension(extent), element(indices));
   return select(compare(Comparison::lt, indices, 0.0), add(indices, size), indices);
 }

@@ -108,6 +108,7 @@ class Emitter {
   }
 
  private:
+  bool are_places(ValueId x) const;
   /// CompileError unless 0 <= axis < rank of x.
   void check_axis(ValueId x, int64_t axis) const;
 

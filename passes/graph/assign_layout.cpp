@@ -51,6 +51,7 @@ class Layout {
 
   Function run() {
     held_.resize(from_.nodes.size());
+    find_ways_to_windows();
     for (int64_t i = 0; i < from_.size(); ++i) {
       const Node& node = from_.node(ValueId(i));
       b_.set_loc(node.loc);
@@ -100,7 +101,7 @@ class Layout {
       if (node.op == &ops::pad) return pad(node, *layout);
       if (node.op == &ops::slice) return slice(node, *layout);
       if (node.op == &ops::broadcast && follows_window(node)) return broadcast(node, *layout);
-      if (node.op == &ops::reshape && follows_window(node)) return reshape(node, *layout);
+      if (node.op == &ops::reshape && near_window(node)) return reshape(node, *layout);
       if (node.op == &ops::gather && takes_along_one(node)) return take(node, *layout);
       if (slides(*node.op) && keeps_numbers(node, *layout)) return window(node, *layout);
     }
@@ -109,9 +110,28 @@ class Layout {
     return {b_.emit(*node.op, operands, node.attrs), {}};
   }
 
+  /// Marks what a window reads, itself or after operators that work in any layout.
+  void find_ways_to_windows() {
+    to_window_.assign(from_.nodes.size(), false);
+    for (int64_t i = from_.size(); i-- > 0;) {
+      const Node& node = from_.node(ValueId(i));
+      const bool moves = is_elementwise(*node.op) || node.op == &ops::transpose ||
+                         node.op == &ops::concat || node.op == &ops::pad ||
+                         node.op == &ops::slice || node.op == &ops::reshape ||
+                         (node.op == &ops::gather && takes_along_one(node));
+      const bool is_window = node.op == &ops::conv || slides(*node.op);
+      if (!is_window && !(moves && to_window_[size_t(i)])) continue;
+      for (const ValueId operand : node.operands) to_window_[size_t(operand.index)] = true;
+    }
+  }
+
   bool follows_window(const Node& node) const {
     return std::any_of(node.operands.begin(), node.operands.end(),
                        [&](ValueId operand) { return held(operand).windowed; });
+  }
+
+  bool near_window(const Node& node) const {
+    return follows_window(node) || to_window_[size_t(&node - from_.nodes.data())];
   }
 
   /// The permutation of the first operand that is not stored as written and fills the whole result.
@@ -201,8 +221,9 @@ class Layout {
     return {b_.emit(ops::broadcast, {held(node.operands[0]).stored}, attrs), permutation};
   }
 
-  /// Dimensions that are joined are stored side by side, where the innermost of them was. Where
-  /// parts of some are joined with parts of others, nothing is gained.
+  /// Dimensions that are joined are stored side by side, where the innermost of them was; they are
+  /// only brought there behind a window. Where parts of some are joined with parts of others,
+  /// nothing is gained.
   Held reshape(const Node& node, const Ints& layout) {
     const Shape& from = from_.type(node.operands[0]).tensor().shape;
     const Shape& to = node.type.tensor().shape;
@@ -227,6 +248,7 @@ class Layout {
         stored.push_back(to[d]);
       }
     }
+    if (!is_identity(order) && !follows_window(node)) return plain(node);
     ValueId x = held(node.operands[0]).stored;
     if (!is_identity(order)) x = b_.emit(ops::transpose, {x}, TransposeAttrs{order});
     return {b_.emit(ops::reshape, {x}, ReshapeAttrs{stored}), permutation};
@@ -398,6 +420,7 @@ class Layout {
   const Function& from_;
   Builder b_;
   std::vector<Held> held_;
+  std::vector<bool> to_window_;
 };
 
 }  // namespace

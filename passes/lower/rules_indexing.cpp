@@ -169,13 +169,19 @@ void lower_scatter(KernelBuilder& k) {
     starts.push_back(fits ? loop::if_branch(fits, nest) : nest);
     nest = loop::block(std::exchange(starts, {}));
   };
+  const bool in_rows = !axes.empty() && !shape.empty() &&
+                       contains(numbers.window_dims, static_cast<int64_t>(axes.size()) - 1) &&
+                       !contains(numbers.dropped_dims, static_cast<int64_t>(shape.size()) - 1) &&
+                       !contains(numbers.operand_batching, static_cast<int64_t>(shape.size()) - 1);
   for (size_t d = axes.size(); d-- > 0;) {
     if (std::any_of(starts.begin(), starts.end(), [&](const Stmt& start) {
           return start->kind == loop::StmtKind::let && mentions(start->exprs[0], axes[d].name);
         })) {
       find_place();
     }
-    nest = loop::for_loop(axes[d].name, Expr(0), axes[d].extent, nest);
+    const bool is_row = in_rows && d + 1 == axes.size();
+    nest = loop::for_loop(axes[d].name, Expr(0), axes[d].extent, nest,
+                          is_row ? loop::ForKind::vectorized : loop::ForKind::serial);
   }
   if (!starts.empty()) find_place();
   k.statement(nest);

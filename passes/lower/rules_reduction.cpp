@@ -112,16 +112,20 @@ Indices row_indices(const Shape& shape, size_t axis, Expr inner) {
   return indices;
 }
 
+/// Running sums, side by side where the axis is not the last.
 void lower_cumulative(KernelBuilder& k) {
   const CumulativeAttrs& attrs = k.attrs<CumulativeAttrs>();
-  const Shape& shape = k.result().shape;
-  size_t axis = static_cast<size_t>(attrs.axis);
+  const Shape& whole = k.result().shape;
+  const auto axis = whole.begin() + attrs.axis;
+  const Dim inner = TensorType{k.result().element, {axis + 1, whole.end()}}.element_count();
+  const Dim outer_count = TensorType{k.result().element, {whole.begin(), axis}}.element_count();
+  const Shape shape{outer_count, *axis, inner};
   loop::Type type = compute_type(k.result().element);
   loop::Type stored_type{loop::scalar_of(k.result().element), 1};
-  Expr extent = loop::expr_of(shape[axis]);
-  Expr step = loop::var("step");
+  Expr extent = loop::expr_of(shape[1]);
+  Expr step = loop::var("step"), outer = loop::var("i"), lane = loop::var("j");
   Expr at = attrs.reverse ? extent - Expr(1) - step : step;
-  Expr flat = loop::flat_index(shape, row_indices(shape, axis, at));
+  Expr flat = loop::flat_index(shape, {outer, at, inner == Dim(1) ? Expr(0) : lane});
   Expr running = loop::load(type, "running", Expr(0));
   Expr value = loop::load(stored_type, "a0", flat);
   if (!(stored_type == type)) value = loop::cast(type, value);
@@ -134,7 +138,10 @@ void lower_cumulative(KernelBuilder& k) {
   Stmt row = loop::block({loop::alloc("running", type, Expr(1), loop::Memory::registers),
                           loop::store("running", Expr(0), init),
                           loop::for_loop("step", Expr(0), extent, loop::block(order))});
-  k.statement(loops_around(shape, axis, row));
+  if (!(inner == Dim(1))) {
+    row = loop::for_loop("j", Expr(0), loop::expr_of(inner), row, loop::ForKind::vectorized);
+  }
+  k.statement(loop::for_loop("i", Expr(0), loop::expr_of(shape[0]), row));
 }
 
 /// The results of a row of top_k, while they are found, as a heap: the worst of the best so far on

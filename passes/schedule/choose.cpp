@@ -80,7 +80,6 @@ void Chooser::collect() {
   for_each_access(definition_, [&](const loop::ExprNode& read, bool in_reduction) {
     Expr flat = loop::flat_index(kernel_.find(read.name)->shape, read.args);
     accesses_.push_back({read.name, flat, in_reduction, false, is_constant_(read.name)});
-    scalars_.insert(read.type.scalar);
   });
   for (const loop::DefinitionOutput& output : definition_.outputs) {
     outputs_.push_back(loop::flat_index(kernel_.find(output.buffer)->shape, output.indices));
@@ -99,17 +98,6 @@ void Chooser::collect() {
   if (added_products_ > 0) collect_taken();
   scalar_ = scalars_.empty() ? Scalar::f32 : *scalars_.begin();
   if (!definition_.accumulators.empty()) scalar_ = definition_.accumulators[0].type.scalar;
-}
-
-void Chooser::collect_types(const Expr& e) {
-  loop::visit(e, [&](const Expr& n) {
-    if (n.type().scalar != Scalar::boolean && n.type().scalar != Scalar::index) {
-      scalars_.insert(n.type().scalar);
-    }
-    if (n->kind == ExprKind::if_then_else) {
-      for (const Expr& part : conjuncts(n->args[0])) conditions_.push_back(part);
-    }
-  });
 }
 
 int64_t Chooser::extent(const std::string& name) const {
@@ -181,53 +169,6 @@ void Chooser::choose_unrolled() {
     schedule_.unrolled.insert(axis.name);
     steps *= *e;
   }
-}
-
-bool Chooser::vectorizable_types() const {
-  if (scalars_.size() != 1 || general_ || target_.vector_bits == 0) return false;
-  Scalar s = *scalars_.begin();
-  return s == Scalar::f32 || s == Scalar::f64 || s == Scalar::i32;
-}
-
-/// Whether lanes may lie along an axis of the results, whatever each computes: types of one width,
-/// and narrower ones that are converted beside memory. What products read is of one type.
-bool Chooser::fills_lanes() const {
-  if (vectorizable_types()) return true;
-  const bool multiplies =
-      std::any_of(accesses_.begin(), accesses_.end(), [](const Access& a) { return a.packable; });
-  if (target_.vector_bits == 0 || (multiplies && !sums_one_type())) return false;
-  return element_bytes() >= 4 && std::ranges::all_of(scalars_, [&](Scalar s) {
-           const bool half = s == Scalar::f16 || s == Scalar::bf16;
-           return !half && (byte_size(loop::element_of(s)) <= 4 || widens_to(s));
-         });
-}
-
-/// Whether sums are of one type of 32 bits, to which small integers are converted as they are read.
-bool Chooser::sums_one_type() const {
-  bool one = byte_size(loop::element_of(scalar_)) == 4;
-  const auto is_small = [](const Expr& e) {
-    return loop::is_integer(e.type().scalar) && e.type().scalar != Scalar::index &&
-           byte_size(loop::element_of(e.type().scalar)) <= 2;
-  };
-  for (const loop::Accumulator& acc : definition_.accumulators) {
-    loop::visit(acc.value, [&](const Expr& e) {
-      const Scalar s = e.type().scalar;
-      const bool read = e->kind == ExprKind::access && is_small(e);
-      one = one && (s == Scalar::boolean || s == Scalar::index || s == scalar_ || read);
-    });
-  }
-  return one;
-}
-
-/// Of the widest type.
-int64_t Chooser::element_bytes() const {
-  int64_t bytes = scalars_.empty() ? byte_size(loop::element_of(scalar_)) : 1;
-  for (const Scalar s : scalars_) bytes = std::max(bytes, byte_size(loop::element_of(s)));
-  return bytes;
-}
-
-int32_t Chooser::vector_lanes() const {
-  return target_.vector_lanes(static_cast<int>(element_bytes()));
 }
 
 void Chooser::choose_vector_axis() {

@@ -25,18 +25,6 @@ bool Chooser::leaves_lanes_empty(const NestSchedule& schedule) const {
          split_axis_of(definition_, kernel_, target_, schedule).empty();
 }
 
-/// Whether i64 is what results of fewer bits are turned into at the end, such as positions.
-bool Chooser::widens_to(Scalar s) const {
-  if (s != Scalar::i64 || definition_.accumulators.empty()) return false;
-  bool summed = false;
-  const auto find = [&](const Expr& e) { summed = summed || e.type().scalar == s; };
-  for (const loop::Accumulator& acc : definition_.accumulators) {
-    loop::visit(acc.init, find);
-    loop::visit(acc.value, find);
-  }
-  return !summed;
-}
-
 bool Chooser::may_vectorize_reduction() const {
   if (!is_reduction_ || vectorizable_types()) return is_reduction_;
   if (general_) return false;  // what lanes found apart has no sum

@@ -60,6 +60,7 @@ class Chooser {
 
   // Facts
   void collect();
+  void collect_scalars(const loop::Expr& e);
   void collect_types(const loop::Expr& e);
   void collect_taken();
   bool packable(const Access& access) const;

@@ -130,5 +130,24 @@ TEST(KnownPlaces, NearestNeighboursByAWholeFactorAreRepeated) {
   EXPECT_EQ(count_of(model, ops::slice), 0);
 }
 
+/// Whether x's element at a place that `op` gives is looked up without asking for its sign.
+bool takes_as_found(const std::string& op, const std::vector<std::string>& inputs,
+                    const std::vector<std::string>& outputs) {
+  ModelBuilder m;
+  m.input("x", {"11"}).input("j", {"1"}, onnx_type::kInt64).output("y").ints("two", {2});
+  m.node("find", op, inputs, outputs);
+  m.node("cast", "Cast", {outputs.back()}, {"i"}, {ModelBuilder::integer("to", onnx_type::kInt32)});
+  m.node("take", "Gather", {"x", "i"}, {"y"});
+  const ImportedModel model = m.import();
+  verify(model.module);
+  return count_of(model, ops::select) == 0;
+}
+
+TEST(FoundPlaces, AreNotNegative) {
+  EXPECT_TRUE(takes_as_found("ArgMin", {"x"}, {"p"}));
+  EXPECT_TRUE(takes_as_found("TopK", {"x", "two"}, {"v", "p"}));
+  EXPECT_FALSE(takes_as_found("Identity", {"j"}, {"p"}));
+}
+
 }  // namespace
 }  // namespace backcast
