@@ -29,10 +29,38 @@ void gather(NodeContext& n) {
   n.result(take_known(n, n.input(0), wrapped_indices(n, 1, extent), axis));
 }
 
+/// Input 1 without the dimensions along which its numbers are repeated, if these are all but
+/// `axis`: then they name whole rows, as graphs' messages and expanded indices do.
+std::optional<ValueId> row_numbers(NodeContext& n, int64_t axis) {
+  const Node& node = n.e.builder().node(n.input(1));
+  if (node.op != &ops::broadcast || n.known_literal(1)) return std::nullopt;
+  const ValueId from = node.operands[0];
+  const Ints dims = node.attrs.as<BroadcastAttrs>().dims;
+  const Shape shape = n.e.shape(from);
+  bool has_axis = false;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == axis) {
+      has_axis = true;
+    } else if (!(shape[i] == Dim(1))) {
+      return std::nullopt;
+    }
+  }
+  if (!has_axis) return std::nullopt;
+  const ValueId numbers = n.e.reshape(from, {n.shape(1)[static_cast<size_t>(axis)]});
+  return n.e.wrap_negative(numbers, n.shape(0)[static_cast<size_t>(axis)]);
+}
+
 /// result[i, j, …] = x[i, …, indices[i, j, …], …] with the index at `axis`.
 void gather_elements(NodeContext& n) {
   const int64_t axis = n.attr_axis("axis", 0, n.rank(0));
   if (n.rank(1) != n.rank(0)) n.fail("data and indices have different ranks");
+  if (const std::optional<ValueId> rows = row_numbers(n, axis)) {
+    ValueId x = n.input(0);
+    for (int64_t i = 0; i < n.rank(0); ++i) {
+      if (i != axis) x = n.e.slice_axis(x, i, 0, n.shape(1)[static_cast<size_t>(i)]);
+    }
+    return n.result(n.e.take(x, *rows, axis));
+  }
   const ValueId indices = wrapped_indices(n, 1, n.shape(0)[static_cast<size_t>(axis)]);
   n.result(take_along(n.e, n.input(0), indices, axis));
 }
@@ -89,6 +117,15 @@ void scatter_elements(NodeContext& n) {
   if (n.rank(1) != rank || n.shape(2) != shape) {
     n.fail("indices and updates need equal shapes of the data's rank");
   }
+  ScatterAttrs attrs;
+  attrs.combiner = combiner_of(n);
+  if (const std::optional<ValueId> rows = row_numbers(n, axis)) {
+    attrs.update_window_dims = counting(rank);
+    attrs.update_window_dims.erase(attrs.update_window_dims.begin() + axis);
+    attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = {axis};
+    attrs.index_vector_dim = 1;
+    return n.result(n.e.emit(ops::scatter, {n.input(0), *rows, n.input(2)}, std::move(attrs)));
+  }
   const ValueId indices =
       n.e.cast(wrapped_indices(n, 1, n.shape(0)[static_cast<size_t>(axis)]), ElementType::i64);
   // Every element gets its whole coordinate, the indices' own along `axis`.
@@ -97,8 +134,6 @@ void scatter_elements(NodeContext& n) {
     const ValueId along = i == axis ? indices : n.e.iota(ElementType::i64, shape, i);
     coordinates.push_back(n.e.unsqueeze(along, rank));
   }
-  ScatterAttrs attrs;
-  attrs.combiner = combiner_of(n);
   attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = counting(rank);
   attrs.index_vector_dim = rank;
   n.result(n.e.emit(ops::scatter, {n.input(0), n.e.concat(coordinates, rank), n.input(2)},
