@@ -9,6 +9,8 @@ namespace {
 
 using Elements = std::vector<ValueId>;
 
+constexpr int64_t kMaxElements = 4096;
+
 /// The place that input i names among `count`, from the end where it is negative; with `or_end`
 /// also the one behind the last.
 size_t place(const NodeContext& n, size_t i, size_t count, bool or_end = false) {
@@ -76,6 +78,10 @@ void split(NodeContext& n) {
           fmt::format("the axis has the extent {}, and so only run time knows the number of "
                       "parts; bind it with --dim",
                       extent.to_string()));
+    }
+    if ((extent.constant() - 1) / each >= kMaxElements) {
+      n.fail(fmt::format("{} parts of an axis of {}; at most {} can be followed one by one",
+                         (extent.constant() - 1) / each + 1, extent.constant(), kMaxElements));
     }
     for (int64_t start = 0; start < extent.constant(); start += each) {
       sizes.push_back(Dim(std::min(each, extent.constant() - start)));

@@ -194,6 +194,12 @@ TEST(Sequences, HaveNoPlaceOutside) {
   EXPECT_THAT(complaint_of(m), HasSubstr("input 1 (\"3\") is 3, and the sequence has 3 elements"));
 }
 
+TEST(Sequences, HaveAnEnd) {
+  ModelBuilder m;
+  m.input("x", {"1000000000000"}).output("s").node("split", "SplitToSequence", {"x"}, {"s"});
+  EXPECT_THAT(complaint_of(m), HasSubstr("1000000000000 parts"));
+}
+
 TEST(Sequences, NeedKnownTrips) {
   ModelBuilder m = appending();
   m.input("trips", {}, onnx_type::kInt64).output("s");
