@@ -218,11 +218,13 @@ std::vector<ValueId> GraphImporter::import_loop(const OnnxNode& node, const Loc&
   const std::vector<std::string> complaints(complaints_.begin() + static_cast<int64_t>(before),
                                             complaints_.end());
   complaints_.resize(before);
+  const int64_t nodes = imported_nodes_;
   try {
     return unrolled_loop(node, loc, inputs, scope);
   } catch (const CompileError&) {
   } catch (const Poisoned&) {
   }
+  imported_nodes_ = nodes;
   complaints_.resize(before);
   complaints_.insert(complaints_.end(), complaints.begin(), complaints.end());
   std::rethrow_exception(fault);
