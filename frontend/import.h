@@ -66,8 +66,8 @@ struct ImportedModel {
   /// statistics are listed apart.
   std::vector<std::string> parameter_names, running_statistics;
   /// Of ImportMode::training. `main` gives the new values of `updated_statistics` after the
-  /// outputs, as results of the initializers' names. Where something is dropped or drawn, it has two
-  /// parameters more: the key of the random generator, u32[2], and the i32 number of the step.
+  /// outputs, as results of the initializers' names. Where something is dropped or drawn, it has
+  /// two parameters more: the key of the random generator, u32[2], and the i32 number of the step.
   /// Empty: it has not.
   std::vector<std::string> updated_statistics;
   std::string generator, step;

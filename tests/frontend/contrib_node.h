@@ -34,13 +34,7 @@ inline Operand i32(const Extents& s, const Values& v) { return operand(ElementTy
 inline Operand i64(const Extents& s, const Values& v) { return operand(ElementType::i64, s, v); }
 inline Operand f32(const Extents& s, const Values& v) { return operand(ElementType::f32, s, v); }
 
-inline OnnxAttribute real(const std::string& name, float value) {
-  OnnxAttribute a;
-  a.name = name;
-  a.kind = OnnxAttribute::Kind::real;
-  a.f = value;
-  return a;
-}
+inline constexpr auto real = ModelBuilder::real;
 
 /// A model of one node, whose inputs are those operands that are there.
 inline ModelBuilder model_of(const std::string& op, const std::vector<Operand>& operands,

@@ -55,6 +55,13 @@ class ModelBuilder {
     a.i = value;
     return a;
   }
+  static OnnxAttribute real(const std::string& name, float value) {
+    OnnxAttribute a;
+    a.name = name;
+    a.kind = OnnxAttribute::Kind::real;
+    a.f = value;
+    return a;
+  }
   static OnnxAttribute integers(const std::string& name, const std::vector<int64_t>& values) {
     OnnxAttribute a;
     a.name = name;

@@ -16,13 +16,7 @@ using Numbers = std::vector<double>;
 
 Value seed(uint32_t value) { return Literal::scalar(ElementType::u32, value); }
 
-OnnxAttribute real(const std::string& name, float value) {
-  OnnxAttribute a;
-  a.name = name;
-  a.kind = OnnxAttribute::Kind::real;
-  a.f = value;
-  return a;
-}
+constexpr auto real = ModelBuilder::real;
 
 Numbers results_of(const ImportedModel& model, const std::vector<Value>& inputs) {
   verify(model.module);

@@ -33,13 +33,7 @@ OnnxTensor floats(const std::string& name, const std::vector<int64_t>& dims,
   return tensor;
 }
 
-OnnxAttribute real(const std::string& name, float value) {
-  OnnxAttribute a;
-  a.name = name;
-  a.kind = OnnxAttribute::Kind::real;
-  a.f = value;
-  return a;
-}
+constexpr auto real = ModelBuilder::real;
 
 TrainingModels three_imports(const ModelBuilder& model) {
   const auto import = [&](ImportMode mode) {
