@@ -42,6 +42,10 @@ class Emitter {
   ValueId filled(const TensorType& type, double value);  // a scalar, broadcast
   ValueId like(ValueId x, double value);                 // of x's type
   ValueId iota(ElementType element, Shape shape, int64_t axis);
+  /// i32, for conditions: beside numbers of 64 bits, lanes of floats stay empty.
+  ValueId positions(Shape shape, int64_t axis) {
+    return iota(ElementType::i32, std::move(shape), axis);
+  }
   ValueId dimension(const Dim& value);       // i64, rank 0
   ValueId index_vector(const Dims& values);  // i64[n]
   ValueId lowest(const TensorType& type);    // -inf or the lowest integer

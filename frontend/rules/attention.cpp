@@ -45,8 +45,8 @@ ValueId masked(NodeContext& n, ValueId scores, const Dim& past) {
   if (n.attr_int("is_causal", 0) != 0) scores = causal(e, scores, past);
   if (n.has(6)) {
     if (n.rank(6) != 1) n.fail("nonpad_kv_seqlen has to be a vector");
-    const ValueId key = e.iota(ElementType::i64, shape, 3);
-    const ValueId length = e.broadcast_in(e.cast(n.input(6), ElementType::i64), shape, {0});
+    const ValueId key = e.positions(shape, 3);
+    const ValueId length = e.broadcast_in(e.cast(n.input(6), ElementType::i32), shape, {0});
     scores = e.select(e.compare(Comparison::lt, key, length), scores, nothing);
   }
   return scores;
@@ -276,8 +276,9 @@ ValueId merge_heads(NodeContext& n, ValueId x) {
 
 ValueId causal(Emitter& e, ValueId scores, const Dim& past) {
   const Shape shape = e.shape(scores), matrix = {shape[2], shape[3]};
-  const ValueId row = e.add(e.iota(ElementType::i64, matrix, 0), e.dimension(past));
-  const ValueId visible = e.compare(Comparison::le, e.iota(ElementType::i64, matrix, 1), row);
+  const ValueId before = e.cast(e.dimension(past), ElementType::i32);
+  const ValueId row = e.add(e.positions(matrix, 0), before);
+  const ValueId visible = e.compare(Comparison::le, e.positions(matrix, 1), row);
   return e.select(visible, scores, e.scalar(e.element(scores), kMinusInfinity));
 }
 

@@ -84,19 +84,25 @@ void range(NodeContext& n) {
   n.result(n.e.cast(values, element));
 }
 
-/// column - row of a matrix's last two axes, as i64 of x's shape.
+/// column - row of a matrix's last two axes, as i32 of x's shape.
 ValueId diagonal_number(NodeContext& n, const Shape& shape) {
   const int64_t rank = static_cast<int64_t>(shape.size());
   if (rank < 2) n.fail("needs an input of rank 2 or more");
-  return n.e.sub(n.e.iota(ElementType::i64, shape, rank - 1),
-                 n.e.iota(ElementType::i64, shape, rank - 2));
+  return n.e.sub(n.e.positions(shape, rank - 1), n.e.positions(shape, rank - 2));
+}
+
+/// The number k of a diagonal, i64, as i32: all beyond the largest matrix are alike.
+ValueId bounded_diagonal(NodeContext& n, ValueId k) {
+  constexpr double kMost = 2147483647;
+  return n.e.cast(n.e.clamp(k, -kMost, kMost), ElementType::i32);
 }
 
 void eye_like(NodeContext& n) {
   const ElementType element = n.attr_element("dtype", n.element(0));
   if (n.rank(0) != 2) n.fail("needs a matrix");
   const ValueId diagonal = diagonal_number(n, n.shape(0));
-  const ValueId hit = n.e.compare(Comparison::eq, diagonal, n.e.integer(n.attr_int("k", 0)));
+  const ValueId hit =
+      n.e.compare(Comparison::eq, diagonal, bounded_diagonal(n, n.e.integer(n.attr_int("k", 0))));
   n.result(n.e.cast(hit, element));
 }
 
@@ -108,7 +114,7 @@ void trilu(NodeContext& n) {
     k = n.e.reshape(n.e.cast(n.input(1), ElementType::i64), {});
   }
   const Comparison keep = n.attr_int("upper", 1) != 0 ? Comparison::ge : Comparison::le;
-  const ValueId kept = n.e.compare(keep, diagonal_number(n, n.shape(0)), k);
+  const ValueId kept = n.e.compare(keep, diagonal_number(n, n.shape(0)), bounded_diagonal(n, k));
   n.result(n.e.select(kept, x, n.e.like(x, 0)));
 }
 

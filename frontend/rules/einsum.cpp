@@ -82,8 +82,8 @@ void take_diagonals(NodeContext& n, Term& term) {
     if (!(shape[static_cast<size_t>(first)] == shape[j])) {
       n.fail("an axis that the equation names twice has two extents");
     }
-    const ValueId on = n.e.compare(Comparison::eq, n.e.iota(ElementType::i64, shape, first),
-                                   n.e.iota(ElementType::i64, shape, axis));
+    const ValueId on =
+        n.e.compare(Comparison::eq, n.e.positions(shape, first), n.e.positions(shape, axis));
     const ValueId kept = n.e.select(on, term.value, n.e.like(term.value, 0));
     term.value = n.e.reduce(Reduction::sum, kept, {axis});
     term.labels.erase(term.labels.begin() + axis);
