@@ -14,6 +14,7 @@ namespace {
 
 /// Captured values that are known are copied into bodies up to this many elements.
 constexpr int64_t kMaxCopied = 4096;
+
 /// Number of trips and condition come before a Loop's states, their rows behind a Scan's.
 std::optional<LoopWithoutUnchanged> changing_states(const OnnxNode& node) {
   const size_t inputs = node.inputs.size();

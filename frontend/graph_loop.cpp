@@ -153,7 +153,7 @@ std::vector<ValueId> GraphImporter::unrolled_loop(const OnnxNode& node, const Lo
   if (inputs[0].valid() && !(given && given->is_constant())) {
     throw unknown("the number of trips");
   }
-  const OnnxGraph& graph = *find_attribute(node, "body")->g;
+  const OnnxGraph& graph = graph_of(node, "body", loc);
   Scope around = scope_around(graph, loc, scope);
   ValueId condition = inputs[1].valid()
                           ? as_scalar(e, inputs[1], ElementType::boolean, "condition", loc)
@@ -241,17 +241,18 @@ std::vector<ValueId> GraphImporter::import_map(const OnnxNode& node, const Loc& 
     throw CompileError(loc, "the body gives too few outputs");
   }
   Scope around = scope_around(graph, loc, scope);
-  std::vector<std::vector<ValueId>> results(node.outputs.size());
   const size_t count = builder_->type(inputs[0]).elements().size();
+  std::vector<std::vector<ValueId>> given, results(node.outputs.size());
+  for (const ValueId input : inputs) {
+    const bool is_sequence = builder_->type(input).is_tuple();
+    given.push_back(is_sequence ? e.elements(input) : std::vector<ValueId>(count, input));
+    if (given.back().size() != count) {
+      throw CompileError(loc, "the sequences have different lengths");
+    }
+  }
   for (size_t i = 0; i < count; ++i) {
     std::vector<ValueId> values;
-    for (const ValueId input : inputs) {
-      const bool is_sequence = builder_->type(input).is_tuple();
-      if (is_sequence && builder_->type(input).elements().size() != count) {
-        throw CompileError(loc, "the sequences have different lengths");
-      }
-      values.push_back(is_sequence ? e.elements(input)[i] : input);
-    }
+    for (const std::vector<ValueId>& elements : given) values.push_back(elements[i]);
     const std::vector<ValueId> outputs = inline_graph(graph, values, results.size(), loc, around);
     for (size_t k = 0; k < results.size(); ++k) results[k].push_back(outputs[k]);
   }

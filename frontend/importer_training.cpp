@@ -1,4 +1,6 @@
 // What the importer does for training: random numbers, running statistics, the node Gradient.
+#include <algorithm>
+
 #include "frontend/gradient_node.h"
 #include "frontend/graph_importer.h"
 #include "frontend/graph_names.h"
@@ -26,10 +28,9 @@ bool any_node(const OnnxModel& model, const std::function<bool(const OnnxNode&)>
 }
 
 bool draws(const OnnxNode& node) {
-  static const std::set<std::string> kDrawing = {"RandomNormal",  "RandomNormalLike",
-                                                 "RandomUniform", "RandomUniformLike",
-                                                 "Bernoulli",     "Multinomial"};
-  return node.domain.empty() && kDrawing.count(node.op_type) > 0;
+  return node.domain.empty() && std::ranges::any_of(random_rules(), [&](const OperatorRule& rule) {
+           return rule.name == node.op_type;
+         });
 }
 
 /// Draws, and has no seed of its own. (A function's attribute may refer to one that is not given.)

@@ -8,16 +8,14 @@
 namespace backcast {
 namespace {
 
-constexpr ElementType kWord = ElementType::u32;
-
 /// The words that are kept are those from ratio · 2^32 on.
 ValueId first_kept(NodeContext& n, ValueId ratio) {
   const std::optional<Literal> known = n.known_literal_of(ratio);
   if (known) {
     const double bound = std::min(std::ceil(known->as_double(0) * 4294967296.0), 4294967295.0);
-    return n.e.scalar(kWord, bound);
+    return n.e.scalar(kRandomWord, bound);
   }
-  return n.e.cast(n.e.mul(n.e.cast(ratio, ElementType::f32), 4294967296.0), kWord);
+  return n.e.cast(n.e.mul(n.e.cast(ratio, ElementType::f32), 4294967296.0), kRandomWord);
 }
 
 /// 1 / (1 - ratio); a constant where the ratio is one, which is then nothing that could be trained.

@@ -50,16 +50,20 @@ std::optional<ValueId> row_numbers(NodeContext& n, int64_t axis) {
   return n.e.wrap_negative(numbers, n.shape(0)[static_cast<size_t>(axis)]);
 }
 
+/// As much of x along every other dimension than `axis` as `shape` has.
+ValueId cut_beside(Emitter& e, ValueId x, int64_t axis, const Shape& shape) {
+  for (int64_t i = 0; i < e.rank(x); ++i) {
+    if (i != axis) x = e.slice_axis(x, i, 0, shape[static_cast<size_t>(i)]);
+  }
+  return x;
+}
+
 /// result[i, j, …] = x[i, …, indices[i, j, …], …] with the index at `axis`.
 void gather_elements(NodeContext& n) {
   const int64_t axis = n.attr_axis("axis", 0, n.rank(0));
   if (n.rank(1) != n.rank(0)) n.fail("data and indices have different ranks");
   if (const std::optional<ValueId> rows = row_numbers(n, axis)) {
-    ValueId x = n.input(0);
-    for (int64_t i = 0; i < n.rank(0); ++i) {
-      if (i != axis) x = n.e.slice_axis(x, i, 0, n.shape(1)[static_cast<size_t>(i)]);
-    }
-    return n.result(n.e.take(x, *rows, axis));
+    return n.result(n.e.take(cut_beside(n.e, n.input(0), axis, n.shape(1)), *rows, axis));
   }
   const ValueId indices = wrapped_indices(n, 1, n.shape(0)[static_cast<size_t>(axis)]);
   n.result(take_along(n.e, n.input(0), indices, axis));
@@ -231,14 +235,11 @@ const OperatorRule kRules[] = {
 }  // namespace
 
 ValueId take_along(Emitter& e, ValueId x, ValueId indices, int64_t axis) {
-  const Shape shape = e.shape(indices);
   const int64_t rank = e.rank(x);
+  x = cut_beside(e, x, axis, e.shape(indices));
   GatherAttrs attrs;
-  for (int64_t i = 0; i < rank; ++i) {
-    if (i == axis) continue;
-    x = e.slice_axis(x, i, 0, shape[static_cast<size_t>(i)]);
-    attrs.operand_batching_dims.push_back(i);
-  }
+  attrs.operand_batching_dims = counting(rank);
+  attrs.operand_batching_dims.erase(attrs.operand_batching_dims.begin() + axis);
   attrs.indices_batching_dims = attrs.operand_batching_dims;
   attrs.collapsed_slice_dims = attrs.start_index_map = {axis};
   attrs.index_vector_dim = rank;

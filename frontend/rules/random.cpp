@@ -12,8 +12,6 @@
 namespace backcast {
 namespace {
 
-constexpr ElementType kWord = ElementType::u32;
-
 RandomSource source_of(NodeContext& n) {
   const TrainingImport& training = n.training();
   if (training.mode == ImportMode::training) return trained_source(n);
@@ -24,7 +22,7 @@ RandomSource source_of(NodeContext& n) {
     n.fail("draws inside of If, Loop or Scan; give the node a seed, or draw outside");
   }
   const ValueId word = n.e.reshape(training.seed, {Dim(1)});
-  return {n.e.concat({word, n.e.like(word, 0)}, 0), n.e.scalar(kWord, 0)};
+  return {n.e.concat({word, n.e.like(word, 0)}, 0), n.e.scalar(kRandomWord, 0)};
 }
 
 /// What is computed in: f32, or f64 for f64.

@@ -7,6 +7,8 @@
 
 namespace backcast {
 
+inline constexpr ElementType kRandomWord = ElementType::u32;
+
 /// What words are made of: a key, u32[2], and the number of the step, u32[].
 struct RandomSource {
   ValueId key, step;

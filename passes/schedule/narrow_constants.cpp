@@ -1,6 +1,7 @@
 #include "passes/schedule/narrow_constants.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -116,14 +117,14 @@ class Narrowing {
 
   void narrow_operands(Step& step) {
     Kernel& kernel = result_.kernels.at(step.kernel);
-    std::set<std::string> places;
+    if (loop::only_definition(kernel) == nullptr) return;
+    const std::set<std::string> places = places_of(*loop::only_definition(kernel));
     std::map<std::string, Ends> ends;        // by parameter
     std::map<std::string, Scalar> narrowed;  // likewise
     for_each_constant(step, [&](loop::BufferParam& param, BufferId& id) {
       const Buffer& constant = result_.buffer(id);
       const Literal& values = constant.value;
       if (!is_integer(constant.element) || values.element_count() == 0) return;
-      if (places.empty()) places = places_of(*loop::only_definition(kernel));
       const bool is_place = places.count(param.name) > 0;
       if (is_place) {
         const auto [low, high] = std::ranges::minmax(values.as_ints());

@@ -1,7 +1,7 @@
 // Integer constants that fit in bytes or 16 bits. Of 32 bits, such as the weights of a quantised
 // depthwise layer: scalar cores load those as quickly, from half or a quarter of the flash, and so
 // do vectors that small integers are widened for on the way. Of 64 bits where they are places to
-// look up, which are bounded by nothing that they keep to anyway.
+// look up, which are no longer clamped where all of them lie inside.
 //   Requires: definitions, before scheduling; words of several integers have been made.
 //   Ensures: the same values, of narrower constants.
 #pragma once

@@ -117,8 +117,8 @@ struct NestSchedule {
   std::string jam_axis;        // may be empty
   std::string outer_jam_axis;  // a second one, the slower in the tile's rows; may be empty
   int64_t jam = 1;             // elements of both together
-  std::set<std::string>
-      unrolled;  // axes unrolled whole: of a reduction, or of an elementwise kernel
+  /// Axes unrolled whole: of a reduction, or of an elementwise kernel.
+  std::set<std::string> unrolled;
   // The innermost taps of a border tile that no guard takes from a row stay a loop, too: compilers
   // keep what several unrolled ones read, and there are no registers for that.
   bool border_loops = false;

@@ -49,45 +49,41 @@ class ModelBuilder {
   }
 
   static OnnxAttribute integer(const std::string& name, int64_t value) {
-    OnnxAttribute a;
-    a.name = name;
-    a.kind = OnnxAttribute::Kind::integer;
+    OnnxAttribute a = attribute(name, OnnxAttribute::Kind::integer);
     a.i = value;
     return a;
   }
   static OnnxAttribute real(const std::string& name, float value) {
-    OnnxAttribute a;
-    a.name = name;
-    a.kind = OnnxAttribute::Kind::real;
+    OnnxAttribute a = attribute(name, OnnxAttribute::Kind::real);
     a.f = value;
     return a;
   }
   static OnnxAttribute integers(const std::string& name, const std::vector<int64_t>& values) {
-    OnnxAttribute a;
-    a.name = name;
-    a.kind = OnnxAttribute::Kind::integers;
+    OnnxAttribute a = attribute(name, OnnxAttribute::Kind::integers);
     a.ints = values;
     return a;
   }
   /// A graph in an attribute, made of a model's.
   static OnnxAttribute body(const std::string& name, const ModelBuilder& of) {
-    OnnxAttribute a;
-    a.name = name;
-    a.kind = OnnxAttribute::Kind::graph;
+    OnnxAttribute a = attribute(name, OnnxAttribute::Kind::graph);
     OnnxGraph graph = of.model_.graph;
     graph.name = name;
     a.g = std::make_shared<OnnxGraph>(std::move(graph));
     return a;
   }
   static OnnxAttribute string(const std::string& name, const std::string& value) {
-    OnnxAttribute a;
-    a.name = name;
-    a.kind = OnnxAttribute::Kind::string;
+    OnnxAttribute a = attribute(name, OnnxAttribute::Kind::string);
     a.s = value;
     return a;
   }
 
  private:
+  static OnnxAttribute attribute(const std::string& name, OnnxAttribute::Kind kind) {
+    OnnxAttribute a;
+    a.name = name;
+    a.kind = kind;
+    return a;
+  }
   static OnnxValueInfo value(const std::string& name, const std::vector<std::string>& shape,
                              int64_t type) {
     OnnxValueInfo info;
