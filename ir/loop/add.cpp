@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+
+#include "ir/loop/step_access.h"
 
 namespace backcast::loop {
 namespace {
@@ -55,6 +58,17 @@ std::string add_kernel(Program& program, const std::string& wish, Kernel kernel)
   const std::string name = kernel.name;
   program.kernels.emplace(name, std::move(kernel));
   return name;
+}
+
+void separate_calls(Program& program) {
+  std::set<std::string> called;
+  for (EntryPoint& entry : program.entries) {
+    for_each_call(entry.steps, [&](Step& step) {
+      if (called.insert(step.kernel).second) return;
+      step.kernel = add_kernel(program, step.kernel, program.kernels.at(step.kernel));
+      called.insert(step.kernel);
+    });
+  }
 }
 
 std::string add_symbol(Program& program, const std::string& wish, DimRange range) {

@@ -17,6 +17,9 @@ BufferId derived_constant(Program& program, BufferId from, const std::string& en
                           Literal value);
 /// Adds the kernel likewise; returns its name.
 std::string add_kernel(Program& program, const std::string& wish, Kernel kernel);
+/// Gives every call of a kernel but the first a copy of it: what a pass makes of a kernel and of
+/// what one call hands over must not reach the others. `share_kernels` joins what stays alike.
+void separate_calls(Program& program);
 /// A symbol of the program with this range; returns its name.
 std::string add_symbol(Program& program, const std::string& wish, DimRange range);
 

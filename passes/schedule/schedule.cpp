@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ir/graph/error.h"
+#include "ir/loop/add.h"
 #include "ir/loop/step_access.h"
 #include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
@@ -55,6 +56,7 @@ class Scheduling {
   }
 
   Program run() {
+    loop::separate_calls(result_);
     for (loop::EntryPoint& entry : result_.entries) {
       trains_ = loop::writes_state(result_, entry);
       schedule_steps(entry.steps);
