@@ -132,7 +132,7 @@ class Fitting {
   /// it, so the way there goes by goals that are reached. Ends once the budget is.
   Attempt least(int64_t budget, int64_t most) const {
     Attempt best = towards(most);
-    for (int64_t low = std::max<int64_t>(budget, 0), high = most; high - low > most / 64;) {
+    for (int64_t low = std::max<int64_t>(budget, 0), high = most; high - low > most / 64 + 1;) {
       const int64_t goal = low + (high - low) / 2;
       Attempt tried = towards(goal);
       const int64_t reached = tried.planned.arena_bytes;

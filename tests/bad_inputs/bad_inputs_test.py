@@ -230,6 +230,9 @@ class Run:
         for name, options, pattern in BAD_TRAINING:
             self.case(f"{name} --train {options}", pattern, f"{name}.onnx", "--train",
                       *options.split())
+        for ram in ("1", "31"):
+            self.case(f"--ram {ram}", r"--ram.*the least that bands of rows reach is \d+ bytes",
+                      "scalar_output.onnx", "--ram", ram)
         for options, pattern in BAD_TRAINING_WORDS:
             self.case(f"--train {options}", pattern, "learner.onnx", "--train", *options.split(),
                       named=options.split()[0])
