@@ -37,6 +37,10 @@ bool is_register(const Prelude& prelude, Type type) {
          prelude.bits(type.scalar) * type.lanes == kRegisterBits;
 }
 
+/// At the end of assembly: gcc 12 takes constants in MVE registers for half as long as they are and
+/// may put a short branch out of range; a line without anything counts as four bytes.
+constexpr const char* kSpareLine = "\\n";
+
 char width_letter(const Prelude& prelude, Scalar small) {
   return prelude.bits(small) == 8 ? 'b' : 'h';
 }
@@ -53,9 +57,10 @@ std::string chosen_lanes(Prelude& prelude, Op op, Type type, Type result, const 
   const char* letter = type.scalar == Scalar::f32 ? "f" : op == Op::eq || op == Op::ne ? "i" : "s";
   const bool swaps = op == Op::lt || op == Op::le;
   return fmt::format(
-      "  {} r;\n  __asm__(\"vcmp.{}32 {}, %q{}, %q{}\\n\\tvpsel %q0, %q3, %q4\"\n"
+      "  {} r;\n  __asm__(\"vcmp.{}32 {}, %q{}, %q{}\\n\\tvpsel %q0, %q3, %q4{}\"\n"
       "          : \"=w\"(r) : \"w\"(a), \"w\"(b), \"w\"({}), \"w\"({}) : \"p0\");\n  return r;\n",
-      prelude.type(result), letter, condition_of(op), swaps ? 2 : 1, swaps ? 1 : 2, chosen, other);
+      prelude.type(result), letter, condition_of(op), swaps ? 2 : 1, swaps ? 1 : 2, kSpareLine,
+      chosen, other);
 }
 
 /// Can registers of this type be compared so?
@@ -89,8 +94,8 @@ std::string mve_conversion(Prelude& prelude, Scalar from, Type to) {
   const Type source{from, to.lanes};
   const auto has_32_bits = [&](Type type) { return is_register(prelude, type); };
   const auto lines = [&](const char* code, const std::string& instruction) {
-    return fmt::format("  {} r;\n  __asm__(\"{}\" {});\n  return r;\n", prelude.type(to),
-                       instruction, code);
+    return fmt::format("  {} r;\n  __asm__(\"{}{}\" {});\n  return r;\n", prelude.type(to),
+                       instruction, kSpareLine, code);
   };
   constexpr const char* kRegisters = ": \"=w\"(r) : \"w\"(a)";
   if (has_32_bits(to) && has_32_bits(source)) {

@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "ir/loop/interpreter.h"
+#include "ir/loop/text.h"
 #include "tests/backend_c/compiled.h"
 
 namespace backcast::c_test {
@@ -92,14 +93,15 @@ TEST(EmitC, WidestVectors) {
 }
 
 /// What `command` (a compiler and its flags) makes of the C emitted for a target.
-std::string assembly_by(const std::string& command, const Case& c, const TargetInfo& target) {
+std::string assembly_by(const std::string& command, const loop::Program& program,
+                        const TargetInfo& target, const std::string& form = "-S -o -") {
   const Folder folder;
-  const CSource source = emit_c(c.program, target, {.header = {.target = target.name}});
-  folder.write(c.program.name + ".c", source.source);
-  folder.write(c.program.name + ".h", source.header);
+  const CSource source = emit_c(program, target, {.header = {.target = target.name}});
+  folder.write(program.name + ".c", source.source);
+  folder.write(program.name + ".h", source.header);
   bool ok = false;
   const std::string text = run_command(
-      fmt::format("cd {} && {} -std=c11 -S -o - {}.c", folder.path(), command, c.program.name), ok);
+      fmt::format("cd {} && {} -std=c11 {} {}.c", folder.path(), command, form, program.name), ok);
   EXPECT_TRUE(ok) << text;
   return text;
 }
@@ -114,7 +116,7 @@ std::vector<std::string> assembly_of(const Case& c, const std::string& name) {
   }
   std::vector<std::string> texts;
   for (const std::string& command : commands) {
-    texts.push_back(assembly_by(command + " -O2 " + target.compiler_flags, c, target));
+    texts.push_back(assembly_by(command + " -O2 " + target.compiler_flags, c.program, target));
   }
   return texts;
 }
@@ -179,6 +181,65 @@ TEST(EmitC, SmallIntegersPassRegistersOfFour) {
   }
 }
 
+/// A loop of just under the 126 bytes that a short branch reaches, by gcc's count: it takes
+/// constants in registers of four lanes for half as long as they are.
+TEST(EmitC, BranchesReachAcrossConstantRegisters) {
+  const TargetInfo& target = *find_target("cortex-m55");
+  if (!is_installed(target.cross_compiler)) GTEST_SKIP() << "no compiler";
+  const auto largest = [](const char* type, const char* half, const char* sum, const char* value) {
+    return fmt::format(
+        "store {2} = select(is_nan(load {0} {2}), load {0} {2}, max(load {0} {2}, cast {0} (cast "
+        "{1} (min(122:{3}, max(-133:{3}, nearest({4}/0.015625:{0})))))*0.015625:{0}))",
+        type, half, sum, std::string(type) == "f32" ? "i32" : "i32x4", value);
+  };
+  const auto of_four = [&](int part) {
+    const std::string read = fmt::format("load f32x4 a0[k1*10 + k2*10 - {}]", 20 - 4 * part);
+    return largest(
+        "f32x4", "i16x4", part == 0 ? "acc[0]" : "acc[1]",
+        ("(if k1 - 2 >= 0 & k1 - 2 < 1 & k2 < 1 then " + read + " else 0:f32x4)").c_str());
+  };
+  const std::string rest =
+      largest("f32", "i16", "acc_2[0]",
+              "(if k1_2 - 2 >= 0 & k1_2 - 2 < 1 & k2_2 < 1 then load f32 a0[i1 + k1_2*10 + k2_2*10 "
+              "- 12] else 0:f32)");
+  const loop::Program program = loop::parse_program(fmt::format(
+      R"(program @far
+buffer %x : f32[10] input loc("x", "")
+buffer %y : f32[10] output loc("y", "")
+kernel @pool(a0: f32[10] read, out0: f32[10] write) loc("y", "MaxPool") {{
+  block {{
+    alloc acc : f32x4[2] registers
+    store acc[0] = -inf:f32x4
+    store acc[1] = -inf:f32x4
+    for k1 in 0 .. 4 {{
+      for k2 in 0 .. 2 {{
+        {}
+        {}
+      }}
+    }}
+    store out0[0] = load f32x4 acc[0]
+    store out0[4] = load f32x4 acc[1]
+  }}
+  for i1 in 0 .. 2 {{
+    alloc acc_2 : f32[1] registers
+    store acc_2[0] = -inf:f32
+    for k1_2 in 0 .. 4 {{
+      for k2_2 in 0 .. 2 {{
+        {}
+      }}
+    }}
+    store out0[i1 + 8] = load f32 acc_2[0]
+  }}
+}}
+entry @run(%x) -> (%y) {{
+  call @pool(%x, %y) loc("y", "MaxPool")
+}}
+)",
+      of_four(0), of_four(1), rest));
+  assembly_by(target.cross_compiler + " -O2 " + target.compiler_flags, program, target,
+              "-c -o far.o");
+}
+
 TEST(EmitC, ByteProductsAreInstructions) {
   struct Row {
     const char *target, *program, *instruction;
@@ -230,7 +291,7 @@ TEST(EmitC, GccTakesInstructionsOfWholeVectors) {
     for (const Case& c : target.vector_bits == 512 ? widest : all) {
       if (c.program.name.ends_with("_1")) continue;
       const std::string assembly =
-          assembly_by("gcc -O2 -fno-tree-vectorize " + target.compiler_flags, c, target);
+          assembly_by("gcc -O2 -fno-tree-vectorize " + target.compiler_flags, c.program, target);
       const std::regex scalar("\\bv(fmadd[0-9]*|sqrt|round|rndscale|min|max)s[sd]\\b");
       std::smatch found;
       EXPECT_FALSE(std::regex_search(assembly, found, scalar))
@@ -243,7 +304,7 @@ TEST(EmitC, GccTakesInstructionsOfWholeVectors) {
 TEST(EmitC, GccLoadsOnceWhateverItIsTunedFor) {
   if (!is_installed("gcc")) GTEST_SKIP() << "no gcc";
   const std::string assembly = assembly_by("gcc -O3 -march=x86-64-v4 -mtune=znver3",
-                                           lane_sums(16, 4), *find_target("x86-64-v4"));
+                                           lane_sums(16, 4).program, *find_target("x86-64-v4"));
   EXPECT_TRUE(std::regex_search(assembly, std::regex("\\bvfmadd[0-9]*ps"))) << assembly;
   EXPECT_FALSE(std::regex_search(assembly, std::regex("\\bvfmadd[0-9]*ps[^\n]*\\("))) << assembly;
 }
