@@ -8,6 +8,7 @@
 #include "ir/graph/evaluator.h"
 #include "ir/ops/ops.h"
 #include "passes/graph/algebra.h"
+#include "passes/graph/byte_factors.h"
 #include "passes/graph/constant_value.h"
 #include "passes/graph/contraction_axes.h"
 #include "passes/graph/contraction_border.h"
@@ -120,16 +121,13 @@ class IntegerProducts {
   /// and z as bytes of the sign that the target multiplies. Borders are of y.
   std::optional<ValueId> product_of_bytes(const Node& node, const std::vector<ValueId>& integers) {
     const ValueId weights = integers[1];
-    const Node& less = from_.node(integers[0]);
-    if (less.op != &ops::sub || is_multiplied(ranges_[integers[0]])) return std::nullopt;
-    const Node &wide = from_.node(less.operands[0]), &zero = from_.node(less.operands[1]);
-    if (wide.op != &ops::cast || zero.op != &ops::broadcast) return std::nullopt;
-    const Node& bytes = from_.node(wide.operands[0]);
-    const ElementType element = bytes.type.tensor().element;
-    if (byte_size(element) != 1 || from_.type(zero.operands[0]).tensor().rank() != 0 ||
+    const std::optional<OffsetBytes> offset_input = offset_bytes(from_, integers[0]);
+    if (!offset_input || !offset_input->zero || is_multiplied(ranges_[integers[0]]) ||
         !has_small_weights(weights)) {
       return std::nullopt;
     }
+    const Node& bytes = from_.node(offset_input->bytes);
+    const ElementType element = bytes.type.tensor().element;
     const bool keeps_sign = target_.multiplies_bytes(is_signed(element));
     const ElementType factor = is_signed(element) == keeps_sign ? ElementType::i8 : ElementType::u8;
     if (!target_.multiplies_bytes(is_signed(factor))) return std::nullopt;
@@ -146,13 +144,8 @@ class IntegerProducts {
     if (is_copied && !bytes.type.tensor().is_static()) return std::nullopt;
 
     b_.set_loc(node.loc);
-    ValueId x = in_i32(rewriter_.copy_all(wide.operands[0]));
-    if (shift != 0) {
-      const BroadcastAttrs like{bytes.type.tensor().shape, {}};
-      x = b_.emit(ops::add,
-                  {x, b_.emit(ops::broadcast, {b_.scalar(ElementType::i32, shift)}, like)});
-    }
-    const ValueId offset = b_.emit(ops::add, {in_i32(rewriter_.copy_all(zero.operands[0])),
+    ValueId x = shifted(in_i32(rewriter_.copy_all(offset_input->bytes)), shift);
+    const ValueId offset = b_.emit(ops::add, {in_i32(rewriter_.copy_all(*offset_input->zero)),
                                               b_.scalar(ElementType::i32, shift)});
     x = padded(x, offset, border->input);
     x = in_i32(b_.emit(ops::cast, {x}, CastAttrs{factor}));
@@ -162,6 +155,110 @@ class IntegerProducts {
         b_.emit(ops::broadcast, {offset}, BroadcastAttrs{sums->spread.shape, {}});
     const ValueId product_of_all = b_.emit(*node.op, {x, w}, border->rest);
     return b_.emit(ops::sub, {product_of_all, b_.emit(ops::mul, {offsets, spread})});
+  }
+
+  /// A factor of bytes of the sign that the target multiplies, and what it has more than the value.
+  struct ShiftedFactor {
+    ValueId bytes;  // in i32
+    std::optional<ValueId> offset;
+  };
+
+  ShiftedFactor shifted_factor(const OffsetBytes& factor, bool to_signed,
+                               const TransposeAttrs& order, const PadAttrs& spare) {
+    const double shift = factor.is_signed == to_signed ? 0 : to_signed ? -128 : 128;
+    const ValueId x = shifted(in_i32(rewriter_.copy_all(factor.bytes)), shift);
+    std::optional<ValueId> offset;
+    if (factor.zero) {
+      offset = b_.emit(
+          ops::add, {in_i32(rewriter_.copy_all(*factor.zero)), b_.scalar(ElementType::i32, shift)});
+    } else if (shift != 0) {
+      offset = b_.scalar(ElementType::i32, shift);
+    }
+    return {stored(x, to_signed ? ElementType::i8 : ElementType::u8, order, spare), offset};
+  }
+
+  /// In i32 by way of a narrow tensor whose elements lie in this order.
+  ValueId stored(ValueId x, ElementType type, const TransposeAttrs& order, const PadAttrs& spare) {
+    x = b_.emit(ops::cast, {x}, CastAttrs{type});
+    if (!std::ranges::is_sorted(order.permutation)) x = b_.emit(ops::transpose, {x}, order);
+    if (!(spare.high.back() == Dim(0))) x = padded(x, b_.scalar(type, 0), spare);
+    return in_i32(x);
+  }
+
+  /// dot(x - z, w - v) of bytes that are both only known at run time, as
+  /// dot(x, w) - v·sum(x) - z·sum(w) + v·z·length, with words along the sum.
+  std::optional<ValueId> product_of_data(const Node& node, const std::vector<ValueId>& integers) {
+    const std::optional<OffsetBytes> lhs = offset_bytes(from_, integers[0]);
+    const std::optional<OffsetBytes> rhs = offset_bytes(from_, integers[1]);
+    if (!lhs || !rhs) return std::nullopt;
+    const std::optional<FactorSigns> signs = signs_for(*lhs, *rhs, target_);
+    const std::optional<SumsLast> form = data_form(node, integers, target_.bytes_at_once());
+    if (!signs || !form) return std::nullopt;
+    b_.set_loc(node.loc);
+    const ShiftedFactor x = shifted_factor(*lhs, signs->lhs, form->lhs, form->lhs_spare);
+    const ShiftedFactor w = shifted_factor(*rhs, signs->rhs, form->rhs, form->rhs_spare);
+    ValueId result = b_.emit(ops::dot_general, {x.bytes, w.bytes}, form->dot);
+    if (w.offset) result = without(result, *w.offset, sums_of(x.bytes), form->lhs_sums);
+    if (x.offset) {
+      ValueId sums = sums_of(w.bytes);
+      if (w.offset) {
+        const ValueId length = b_.scalar(ElementType::i32, static_cast<double>(form->length));
+        const ValueId all = b_.emit(ops::mul, {length, *w.offset});
+        const BroadcastAttrs like{b_.tensor_type(sums).shape, {}};
+        sums = b_.emit(ops::sub, {sums, b_.emit(ops::broadcast, {all}, like)});
+      }
+      result = without(result, *x.offset, sums, form->rhs_sums);
+    }
+    return result;
+  }
+
+  /// Likewise of 16 bits, in pairs.
+  std::optional<ValueId> product_of_halves(const Node& node, const std::vector<ValueId>& integers) {
+    if (!target_.pair_products || target_.summed_byte_products) return std::nullopt;
+    for (const ValueId id : integers) {
+      const ValueRange range = ranges_[id];
+      // Without vectors what bytes hold stays in bytes.
+      const bool fits = target_.vector_bits > 0 ? range_of(ElementType::i16)->contains(range)
+                                                : factor_type(range, target_) == ElementType::i16;
+      if (!fits) return std::nullopt;
+    }
+    const std::optional<SumsLast> form = data_form(node, integers, 2);
+    if (!form) return std::nullopt;
+    b_.set_loc(node.loc);
+    const auto operand = [&](size_t side, const TransposeAttrs& order, const PadAttrs& spare) {
+      return stored(in_i32(rewriter_.copy_all(integers[side])), ElementType::i16, order, spare);
+    };
+    const ValueId lhs = operand(0, form->lhs, form->lhs_spare);
+    const ValueId rhs = operand(1, form->rhs, form->rhs_spare);
+    return b_.emit(ops::dot_general, {lhs, rhs}, form->dot);
+  }
+
+  /// Nothing where an operand is constant.
+  std::optional<SumsLast> data_form(const Node& node, const std::vector<ValueId>& integers,
+                                    int64_t word) const {
+    for (const ValueId id : integers) {
+      if (is_made_of_constants(from_, id)) return std::nullopt;
+    }
+    return sums_last(node, from_.type(integers[0]).tensor().shape,
+                     from_.type(integers[1]).tensor().shape, word);
+  }
+
+  ValueId sums_of(ValueId x) {
+    return b_.emit(ops::reduce, {x}, ReduceAttrs{Reduction::sum, {b_.tensor_type(x).rank() - 1}});
+  }
+
+  /// result - offset·sums
+  ValueId without(ValueId result, ValueId offset, ValueId sums, const BroadcastAttrs& spread) {
+    const BroadcastAttrs like{b_.tensor_type(sums).shape, {}};
+    const ValueId all = b_.emit(ops::mul, {sums, b_.emit(ops::broadcast, {offset}, like)});
+    return b_.emit(ops::sub, {result, b_.emit(ops::broadcast, {all}, spread)});
+  }
+
+  ValueId shifted(ValueId x, double shift) {
+    if (shift == 0) return x;
+    const BroadcastAttrs like{b_.tensor_type(x).shape, {}};
+    const ValueId by = b_.emit(ops::broadcast, {b_.scalar(ElementType::i32, shift)}, like);
+    return b_.emit(ops::add, {x, by});
   }
 
   /// A convolution whose input channels, three as a rule, are made to fill words with zeros.
@@ -241,6 +338,8 @@ class IntegerProducts {
     if (const std::optional<ValueId> product = product_of_steps(node, integers)) return *product;
     if (const std::optional<ValueId> product = product_of_bytes(node, integers)) return *product;
     if (const std::optional<ValueId> product = product_of_words(node, integers)) return *product;
+    if (const std::optional<ValueId> product = product_of_data(node, integers)) return *product;
+    if (const std::optional<ValueId> product = product_of_halves(node, integers)) return *product;
     std::vector<ValueId> operands;
     for (ValueId id : integers) operands.push_back(narrow(id));
     b_.set_loc(node.loc);

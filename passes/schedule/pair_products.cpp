@@ -163,7 +163,7 @@ class Pairing {
         const std::optional<Factor> a = factor(step, *found, product->args[0], axis.name, form);
         const std::optional<Factor> b = factor(step, *found, product->args[1], axis.name, form);
         if (!a || !b || a->read->name == b->read->name) continue;
-        if (form == Places::bytes ? a->constant == b->constant
+        if (form == Places::bytes ? !is_multiplied(*a, *b) && !is_multiplied(*b, *a)
                                   : a->places != form && b->places != form) {
           continue;
         }
@@ -174,8 +174,9 @@ class Pairing {
         for (Axis& reduced : definition.reduce_axes) {
           if (reduced.name == axis.name) reduced.extent = Expr(*extent / at_once);
         }
+        const bool turned = form == Places::bytes ? !is_multiplied(*a, *b) : a->constant;
         const Expr products =
-            a->constant ? products_of(step, *b, *a, form) : products_of(step, *a, *b, form);
+            turned ? products_of(step, *b, *a, form) : products_of(step, *a, *b, form);
         Expr& value = definition.accumulators[0].value;
         value = guarded ? loop::if_then_else(guard, products, value->args[2]) : products;
         kernel.body = loop::define(std::move(definition));
@@ -184,8 +185,16 @@ class Pairing {
     }
   }
 
+  /// Whether words of bytes are multiplied: the second factor's are signed, the first one's may be.
+  /// Where none of them is a constant, only vectors are filled with words.
+  bool is_multiplied(const Factor& first, const Factor& second) const {
+    if (first.constant || !second.is_signed) return false;
+    return second.constant ? target_.multiplies_bytes(first.is_signed)
+                           : target_.has_dot4(first.is_signed);
+  }
+
   /// A factor that can be read in words along the axis: a small constant, or integers that lie one
-  /// behind another. Of products of bytes, the constant is signed; the other may be.
+  /// behind another.
   std::optional<Factor> factor(const Step& step, const Definition& definition, const Expr& value,
                                const std::string& axis, Places form) const {
     const Expr& read = value->kind == ExprKind::cast ? value->args[0] : value;
@@ -205,7 +214,6 @@ class Pairing {
                                per_word(places))) {
         return {};
       }
-      if (form == Places::bytes && !target_.multiplies_bytes(with_sign)) return {};
       return Factor{read, *dimension, places, with_sign};
     }
     if (loop::fits(buffer.value, Scalar::i8)) return Factor{read, *dimension, form, true, true};
