@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "ir/ops/ops.h"
+#include "passes/graph/algebra.h"
+#include "passes/lower/rule_table.h"
 
 namespace backcast {
 namespace {
@@ -10,32 +12,85 @@ namespace {
 // Uses of an element that make up for moving it.
 constexpr int64_t kLeastUses = 8;
 
-/// The dimensions of an operand, those of the batch first and what is contracted last.
-Ints contracted_last(const Ints& batch, int64_t contracted, size_t rank) {
-  Ints order = batch;
-  for (int64_t d = 0; d < static_cast<int64_t>(rank); ++d) {
-    if (d != contracted && std::ranges::count(batch, d) == 0) order.push_back(d);
+/// A matrix of a product, by its dimensions.
+struct Matrix {
+  const Shape& shape;
+  const Ints& batch;
+  int64_t contracted;
+
+  bool is_free(int64_t d) const { return d != contracted && std::ranges::count(batch, d) == 0; }
+  int64_t rank() const { return static_cast<int64_t>(shape.size()); }
+  int64_t extent(int64_t d) const { return shape[static_cast<size_t>(d)].constant(); }
+
+  int64_t free_elements() const {
+    int64_t count = 1;
+    for (int64_t d = 0; d < rank(); ++d) count *= is_free(d) ? extent(d) : 1;
+    return count;
   }
-  order.push_back(contracted);
-  return order;
+};
+
+/// Where a reshape has dimension `d` of its result: nothing where what lies within differs.
+std::optional<int64_t> before_reshape(const Shape& from, const Shape& to, int64_t d) {
+  const int64_t before = d + static_cast<int64_t>(from.size()) - static_cast<int64_t>(to.size());
+  if (before < 0) return std::nullopt;
+  return std::equal(from.begin() + before, from.end(), to.begin() + d, to.end())
+             ? std::optional(before)
+             : std::nullopt;
 }
 
-/// Elements of the dimensions that are neither.
-int64_t kept_elements(const Shape& shape, const Ints& batch, int64_t contracted) {
-  int64_t count = 1;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    const int64_t dimension = static_cast<int64_t>(d);
-    if (dimension != contracted && std::ranges::count(batch, dimension) == 0) {
-      count *= shape[d].constant();
+/// Whether other dimensions lie within `d` where the value's elements, or those that they are
+/// computed from one by one, lie as the model has them.
+bool is_outer(const Function& function, ValueId value, int64_t d) {
+  for (;;) {
+    const Node& node = function.node(value);
+    const Shape& shape = node.type.tensor().shape;
+    std::optional<ValueId> source;
+    if (node.op == &ops::transpose) {
+      d = node.attrs.as<TransposeAttrs>().permutation[static_cast<size_t>(d)];
+      source = node.operands[0];
+    } else if (node.op == &ops::reshape) {
+      const Shape& from = function.type(node.operands[0]).tensor().shape;
+      const std::optional<int64_t> before = before_reshape(from, shape, d);
+      if (before) source = node.operands[0];
+      d = before.value_or(d);
+    } else if (is_elementwise(*node.op)) {
+      const auto varies = [&](ValueId operand) { return !splat_of(function, operand); };
+      const auto found = std::ranges::find_if(node.operands, varies);
+      if (found != node.operands.end()) source = *found;
     }
+    if (!source) return d + 1 < static_cast<int64_t>(shape.size());
+    value = *source;
   }
-  return count;
 }
 
-PadAttrs behind_last(size_t rank, int64_t count) {
-  PadAttrs pad{Dims(rank, Dim(0)), Dims(rank, Dim(0)), Ints(rank, 0)};
-  pad.high.back() = Dim(count);
-  return pad;
+/// `split`: words are a dimension of their own; `leads`: in front of the free ones.
+WordOperand word_operand(const Matrix& matrix, int64_t word, bool split, bool leads) {
+  const int64_t rank = matrix.rank();
+  const size_t at = static_cast<size_t>(matrix.contracted);
+  const int64_t filled = (matrix.extent(matrix.contracted) + word - 1) / word * word;
+  WordOperand result;
+  result.spare = {Dims(matrix.shape.size(), Dim(0)), Dims(matrix.shape.size(), Dim(0)),
+                  Ints(matrix.shape.size(), 0)};
+  result.spare.high[at] = Dim(filled - matrix.extent(matrix.contracted));
+  result.split.shape = matrix.shape;
+  result.split.shape[at] = Dim(split ? filled / word : filled);
+  if (split) {
+    result.split.shape.insert(result.split.shape.begin() + matrix.contracted + 1, Dim(word));
+  }
+  const auto place = [&](int64_t d) { return split && d > matrix.contracted ? d + 1 : d; };
+  Ints& order = result.order.permutation;
+  for (const int64_t d : matrix.batch) order.push_back(place(d));
+  const auto add_summed = [&](int64_t d) {
+    result.summed.push_back(static_cast<int64_t>(order.size()));
+    order.push_back(d);
+  };
+  if (leads) add_summed(matrix.contracted);
+  for (int64_t d = 0; d < rank; ++d) {
+    if (matrix.is_free(d)) order.push_back(place(d));
+  }
+  if (!leads) add_summed(matrix.contracted);
+  if (split) add_summed(matrix.contracted + 1);
+  return result;
 }
 
 Ints counted(int64_t first, int64_t last) {
@@ -77,34 +132,30 @@ std::optional<FactorSigns> signs_for(const OffsetBytes& lhs, const OffsetBytes& 
   return best;
 }
 
-std::optional<SumsLast> sums_last(const Node& contraction, const Shape& lhs, const Shape& rhs,
-                                  int64_t word) {
+std::optional<WordProduct> word_product(const Function& function, const Node& contraction,
+                                        const Shape& lhs, ValueId value, int64_t word) {
   if (contraction.op != &ops::dot_general) return std::nullopt;
+  const Shape& rhs = function.type(value).tensor().shape;
   const DotGeneralAttrs& attrs = contraction.attrs.as<DotGeneralAttrs>();
   if (attrs.lhs_contract.size() != 1 || !is_static(lhs) || !is_static(rhs)) return std::nullopt;
-  const int64_t k = attrs.lhs_contract[0], l = attrs.rhs_contract[0];
-  SumsLast result;
-  result.lhs.permutation = contracted_last(attrs.lhs_batch, k, lhs.size());
-  result.rhs.permutation = contracted_last(attrs.rhs_batch, l, rhs.size());
-  result.length = lhs[static_cast<size_t>(k)].constant();
-  const int64_t spare = (word - result.length % word) % word;
-  const auto stays = [&](const TransposeAttrs& order) {
-    return spare == 0 && std::ranges::is_sorted(order.permutation);
+  const Matrix left{lhs, attrs.lhs_batch, attrs.lhs_contract[0]};
+  const Matrix right{rhs, attrs.rhs_batch, attrs.rhs_contract[0]};
+  const bool split = is_outer(function, value, right.contracted);
+  WordProduct result;
+  result.lhs = word_operand(left, word, split, false);
+  result.rhs = word_operand(right, word, split, split);
+  result.length = left.extent(left.contracted);
+  const auto stays = [&](const WordOperand& operand) {
+    return result.length % word == 0 && std::ranges::is_sorted(operand.order.permutation);
   };
-  const int64_t lhs_uses = kept_elements(rhs, attrs.rhs_batch, l);
-  const int64_t rhs_uses = kept_elements(lhs, attrs.lhs_batch, k);
-  if (!stays(result.lhs) && lhs_uses < kLeastUses) return std::nullopt;
-  if (!stays(result.rhs) && rhs_uses < kLeastUses) return std::nullopt;
-  result.lhs_spare = behind_last(lhs.size(), spare);
-  result.rhs_spare = behind_last(rhs.size(), spare);
+  if (!stays(result.lhs) && right.free_elements() < kLeastUses) return std::nullopt;
+  if (!stays(result.rhs) && left.free_elements() < kLeastUses) return std::nullopt;
   const int64_t batch = static_cast<int64_t>(attrs.lhs_batch.size());
-  const int64_t lhs_last = static_cast<int64_t>(lhs.size()) - 1;
-  const int64_t rhs_last = static_cast<int64_t>(rhs.size()) - 1;
-  result.dot = {counted(0, batch), counted(0, batch), {lhs_last}, {rhs_last}};
+  result.dot = {counted(0, batch), counted(0, batch), result.lhs.summed, result.rhs.summed};
   const Shape& shape = contraction.type.tensor().shape;
-  result.lhs_sums = {shape, counted(0, lhs_last)};
+  result.lhs_sums = {shape, counted(0, left.rank() - 1)};
   result.rhs_sums = {shape, counted(0, batch)};
-  for (int64_t d = lhs_last; d < static_cast<int64_t>(shape.size()); ++d) {
+  for (int64_t d = left.rank() - 1; d < static_cast<int64_t>(shape.size()); ++d) {
     result.rhs_sums.dims.push_back(d);
   }
   return result;

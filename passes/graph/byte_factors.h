@@ -28,17 +28,27 @@ struct FactorSigns {
 std::optional<FactorSigns> signs_for(const OffsetBytes& lhs, const OffsetBytes& rhs,
                                      const TargetInfo& target);
 
-/// A product of matrices with what it sums along last in both operands.
-struct SumsLast {
-  TransposeAttrs lhs, rhs;        // of the operands
-  PadAttrs lhs_spare, rhs_spare;  // fills words with zeros
+/// What words of neighbours along a product's sum are made of, step by step.
+struct WordOperand {
+  PadAttrs spare;        // zeros that fill words
+  ReshapeAttrs split;    // of what is summed along into words
+  TransposeAttrs order;  // batch, then rows and sum, its last part last
+  Ints summed;           // dimensions of the result
+};
+
+/// A product of matrices in words along the sum. Where the second operand has its rows behind each
+/// other along the sum, a word lies across four of them, and words beside it are of the next
+/// column.
+struct WordProduct {
+  WordOperand lhs, rhs;
   DotGeneralAttrs dot;
   int64_t length = 0;                 // of the sum
   BroadcastAttrs lhs_sums, rhs_sums;  // of sums of an operand along it to the result
 };
 /// Nothing for other contractions or shapes that are not constant, or where an operand is
-/// rearranged for fewer than eight uses.
-std::optional<SumsLast> sums_last(const Node& contraction, const Shape& lhs, const Shape& rhs,
-                                  int64_t word);
+/// rearranged for fewer than eight uses. `rhs`: the second operand, or what its elements are
+/// computed from, one by one.
+std::optional<WordProduct> word_product(const Function& function, const Node& contraction,
+                                        const Shape& lhs, ValueId rhs, int64_t word);
 
 }  // namespace backcast

@@ -163,8 +163,7 @@ class IntegerProducts {
     std::optional<ValueId> offset;
   };
 
-  ShiftedFactor shifted_factor(const OffsetBytes& factor, bool to_signed,
-                               const TransposeAttrs& order, const PadAttrs& spare) {
+  ShiftedFactor shifted_factor(const OffsetBytes& factor, bool to_signed, const WordOperand& form) {
     const double shift = factor.is_signed == to_signed ? 0 : to_signed ? -128 : 128;
     const ValueId x = shifted(in_i32(rewriter_.copy_all(factor.bytes)), shift);
     std::optional<ValueId> offset;
@@ -174,14 +173,20 @@ class IntegerProducts {
     } else if (shift != 0) {
       offset = b_.scalar(ElementType::i32, shift);
     }
-    return {stored(x, to_signed ? ElementType::i8 : ElementType::u8, order, spare), offset};
+    return {stored(x, to_signed ? ElementType::i8 : ElementType::u8, form), offset};
   }
 
-  /// In i32 by way of a narrow tensor whose elements lie in this order.
-  ValueId stored(ValueId x, ElementType type, const TransposeAttrs& order, const PadAttrs& spare) {
+  /// In i32 by way of a narrow tensor of words.
+  ValueId stored(ValueId x, ElementType type, const WordOperand& form) {
     x = b_.emit(ops::cast, {x}, CastAttrs{type});
-    if (!std::ranges::is_sorted(order.permutation)) x = b_.emit(ops::transpose, {x}, order);
-    if (!(spare.high.back() == Dim(0))) x = padded(x, b_.scalar(type, 0), spare);
+    const auto is_zero = [](const Dim& count) { return count == Dim(0); };
+    if (!std::ranges::all_of(form.spare.high, is_zero)) {
+      x = padded(x, b_.scalar(type, 0), form.spare);
+    }
+    if (b_.tensor_type(x).shape != form.split.shape) x = b_.emit(ops::reshape, {x}, form.split);
+    if (!std::ranges::is_sorted(form.order.permutation)) {
+      x = b_.emit(ops::transpose, {x}, form.order);
+    }
     return in_i32(x);
   }
 
@@ -192,15 +197,15 @@ class IntegerProducts {
     const std::optional<OffsetBytes> rhs = offset_bytes(from_, integers[1]);
     if (!lhs || !rhs) return std::nullopt;
     const std::optional<FactorSigns> signs = signs_for(*lhs, *rhs, target_);
-    const std::optional<SumsLast> form = data_form(node, integers, target_.bytes_at_once());
+    const std::optional<WordProduct> form = data_form(node, integers, target_.bytes_at_once());
     if (!signs || !form) return std::nullopt;
     b_.set_loc(node.loc);
-    const ShiftedFactor x = shifted_factor(*lhs, signs->lhs, form->lhs, form->lhs_spare);
-    const ShiftedFactor w = shifted_factor(*rhs, signs->rhs, form->rhs, form->rhs_spare);
+    const ShiftedFactor x = shifted_factor(*lhs, signs->lhs, form->lhs);
+    const ShiftedFactor w = shifted_factor(*rhs, signs->rhs, form->rhs);
     ValueId result = b_.emit(ops::dot_general, {x.bytes, w.bytes}, form->dot);
-    if (w.offset) result = without(result, *w.offset, sums_of(x.bytes), form->lhs_sums);
+    if (w.offset) result = without(result, *w.offset, sums_of(x.bytes, form->lhs), form->lhs_sums);
     if (x.offset) {
-      ValueId sums = sums_of(w.bytes);
+      ValueId sums = sums_of(w.bytes, form->rhs);
       if (w.offset) {
         const ValueId length = b_.scalar(ElementType::i32, static_cast<double>(form->length));
         const ValueId all = b_.emit(ops::mul, {length, *w.offset});
@@ -222,29 +227,27 @@ class IntegerProducts {
                                                 : factor_type(range, target_) == ElementType::i16;
       if (!fits) return std::nullopt;
     }
-    const std::optional<SumsLast> form = data_form(node, integers, 2);
+    const std::optional<WordProduct> form = data_form(node, integers, 2);
     if (!form) return std::nullopt;
     b_.set_loc(node.loc);
-    const auto operand = [&](size_t side, const TransposeAttrs& order, const PadAttrs& spare) {
-      return stored(in_i32(rewriter_.copy_all(integers[side])), ElementType::i16, order, spare);
+    const auto operand = [&](size_t side, const WordOperand& words) {
+      return stored(in_i32(rewriter_.copy_all(integers[side])), ElementType::i16, words);
     };
-    const ValueId lhs = operand(0, form->lhs, form->lhs_spare);
-    const ValueId rhs = operand(1, form->rhs, form->rhs_spare);
+    const ValueId lhs = operand(0, form->lhs), rhs = operand(1, form->rhs);
     return b_.emit(ops::dot_general, {lhs, rhs}, form->dot);
   }
 
   /// Nothing where an operand is constant.
-  std::optional<SumsLast> data_form(const Node& node, const std::vector<ValueId>& integers,
-                                    int64_t word) const {
+  std::optional<WordProduct> data_form(const Node& node, const std::vector<ValueId>& integers,
+                                       int64_t word) const {
     for (const ValueId id : integers) {
       if (is_made_of_constants(from_, id)) return std::nullopt;
     }
-    return sums_last(node, from_.type(integers[0]).tensor().shape,
-                     from_.type(integers[1]).tensor().shape, word);
+    return word_product(from_, node, from_.type(integers[0]).tensor().shape, integers[1], word);
   }
 
-  ValueId sums_of(ValueId x) {
-    return b_.emit(ops::reduce, {x}, ReduceAttrs{Reduction::sum, {b_.tensor_type(x).rank() - 1}});
+  ValueId sums_of(ValueId x, const WordOperand& form) {
+    return b_.emit(ops::reduce, {x}, ReduceAttrs{Reduction::sum, form.summed});
   }
 
   /// result - offset·sums

@@ -3,7 +3,7 @@
 // do not change along what is contracted. Operands of integer products are kept in the narrowest
 // type that targets multiply quickly: readers convert. Bytes that only with their zero point are of
 // a kind that is multiplied keep it, in the border, too; z·sum(r) is taken off, and y·sum(q) as
-// well where both operands are data, which then are rearranged to have what is summed along last.
+// well where both operands are data, which then are rearranged in words of what is summed along.
 // Input channels of images are filled up to words with zeros.
 //   Requires: one function.  Ensures: the same values to the rounding of the floating-point form,
 //   which this is at least as near to the exact result as.

@@ -41,6 +41,7 @@ int64_t per_word(Places places) { return places == Places::halves ? 2 : 4; }
 struct Factor {
   Expr read;
   size_t dimension = 0;
+  Expr word;  // the index of the word there
   Places places = Places::halves;
   bool is_signed = true;
   bool constant = false;
@@ -199,26 +200,55 @@ class Pairing {
                                const std::string& axis, Places form) const {
     const Expr& read = value->kind == ExprKind::cast ? value->args[0] : value;
     if (read->kind != ExprKind::access || read->args.empty()) return std::nullopt;
-    const std::optional<size_t> dimension = dimension_along(read, axis);
-    if (reads_of(definition, read->name) != 1 || !dimension) return std::nullopt;
+    const auto mentioning = [&](const Expr& index) { return mentions(index, axis); };
+    const auto found = std::ranges::find_if(read->args, mentioning);
+    if (reads_of(definition, read->name) != 1 || found == read->args.end() ||
+        std::any_of(found + 1, read->args.end(), mentioning)) {
+      return std::nullopt;
+    }
+    const std::optional<Expr> word = word_along(definition, *found, axis, per_word(form));
+    if (!word) return std::nullopt;
+    const size_t at = static_cast<size_t>(found - read->args.begin());
     const Kernel& kernel = result_.kernels.at(step.kernel);
     const BufferId id = loop::buffer_of(kernel, step, read->name);
     const Buffer& buffer = result_.buffer(id);
-    const Dim& length = buffer.shape[*dimension];
+    const Dim& length = buffer.shape[at];
     if (!length.is_constant() || length.constant() % per_word(form) != 0) return std::nullopt;
     if (!loop::passes_constant(result_, kernel, step, read->name)) {
       const Places places = form == Places::bytes ? form : Places::halves;
       const bool with_sign = is_signed(buffer.element);
-      if (*dimension + 1 != read->args.size() || buffer.element == ElementType::u16 ||
+      if (at + 1 != read->args.size() || buffer.element == ElementType::u16 ||
           !loop::lies_in_words(result_, is_copied(id, form) ? in_arena(buffer) : buffer,
                                per_word(places))) {
         return {};
       }
-      return Factor{read, *dimension, places, with_sign};
+      return Factor{read, at, *word, places, with_sign};
     }
-    if (loop::fits(buffer.value, Scalar::i8)) return Factor{read, *dimension, form, true, true};
+    if ((*found)->kind != ExprKind::var) return std::nullopt;
+    if (loop::fits(buffer.value, Scalar::i8)) return Factor{read, at, *word, form, true, true};
     if (form == Places::bytes || !loop::fits(buffer.value, Scalar::i16)) return std::nullopt;
-    return Factor{read, *dimension, Places::halves, true, true};
+    return Factor{read, at, *word, Places::halves, true, true};
+  }
+
+  /// The index of the word of `count` elements that a step along the axis reads: that of elements,
+  /// where the axis counts words from now on. Rows of a view may begin at any whole word.
+  std::optional<Expr> word_along(const Definition& definition, const Expr& index,
+                                 const std::string& axis, int64_t count) const {
+    if (index->kind == ExprKind::var) return index;
+    if (target_.summed_byte_products) return std::nullopt;
+    std::vector<Axis> axes = definition.axes;
+    axes.insert(axes.end(), definition.reduce_axes.begin(), definition.reduce_axes.end());
+    std::map<std::string, int64_t> origin;
+    for (const Axis& any : axes) origin[any.name] = 0;
+    const std::optional<int64_t> first = evaluate(index, origin);
+    if (!first || *first % count != 0 || coefficient(index, axis) != 1) return std::nullopt;
+    Expr word = loop::var(axis) + *first / count;
+    for (const Axis& other : axes) {
+      const std::optional<int64_t> step = coefficient(index, other.name);
+      if (!step || (other.name != axis && *step % count != 0)) return std::nullopt;
+      if (other.name != axis) word = word + loop::var(other.name) * (*step / count);
+    }
+    return word;
   }
 
   /// The axis of results that share a word, and where the weights have it.
@@ -338,7 +368,7 @@ class Pairing {
       indices[factor.dimension] = index;
       return loop::access(factor.read->name, Scalar::i32, indices);
     };
-    const Expr at = factor.read->args[factor.dimension];
+    const Expr& at = factor.word;
     if (takes_apart_ && per_word(factor.places) == 4) {
       if (factor.is_signed) {
         return {loop::unary(Op::even_bytes, word(at)), loop::unary(Op::odd_bytes, word(at))};
