@@ -46,8 +46,7 @@ struct WordProduct {
   BroadcastAttrs lhs_sums, rhs_sums;  // of sums of an operand along it to the result
 };
 /// Nothing for other contractions or shapes that are not constant, or where an operand is
-/// rearranged for fewer than eight uses. `rhs`: the second operand, or what its elements are
-/// computed from, one by one.
+/// rearranged for fewer than eight uses. `rhs`: the second operand, whose making tells how it lies.
 std::optional<WordProduct> word_product(const Function& function, const Node& contraction,
                                         const Shape& lhs, ValueId rhs, int64_t word);
 

@@ -145,8 +145,7 @@ class IntegerProducts {
 
     b_.set_loc(node.loc);
     ValueId x = shifted(in_i32(rewriter_.copy_all(offset_input->bytes)), shift);
-    const ValueId offset = b_.emit(ops::add, {in_i32(rewriter_.copy_all(*offset_input->zero)),
-                                              b_.scalar(ElementType::i32, shift)});
+    const ValueId offset = shifted_zero(*offset_input->zero, shift);
     x = padded(x, offset, border->input);
     x = in_i32(b_.emit(ops::cast, {x}, CastAttrs{factor}));
     const ValueId w = padded_weights(all_weights, border->weights);
@@ -168,8 +167,7 @@ class IntegerProducts {
     const ValueId x = shifted(in_i32(rewriter_.copy_all(factor.bytes)), shift);
     std::optional<ValueId> offset;
     if (factor.zero) {
-      offset = b_.emit(
-          ops::add, {in_i32(rewriter_.copy_all(*factor.zero)), b_.scalar(ElementType::i32, shift)});
+      offset = shifted_zero(*factor.zero, shift);
     } else if (shift != 0) {
       offset = b_.scalar(ElementType::i32, shift);
     }
@@ -255,6 +253,11 @@ class IntegerProducts {
     const BroadcastAttrs like{b_.tensor_type(sums).shape, {}};
     const ValueId all = b_.emit(ops::mul, {sums, b_.emit(ops::broadcast, {offset}, like)});
     return b_.emit(ops::sub, {result, b_.emit(ops::broadcast, {all}, spread)});
+  }
+
+  ValueId shifted_zero(ValueId zero, double shift) {
+    return b_.emit(ops::add,
+                   {in_i32(rewriter_.copy_all(zero)), b_.scalar(ElementType::i32, shift)});
   }
 
   ValueId shifted(ValueId x, double shift) {

@@ -253,7 +253,7 @@ std::optional<Program> loop_bands(const Program& program) {
   if (!changed) return std::nullopt;
   for (size_t e = 0; e < result.entries.size(); ++e) join_bands(result, e);
   loop::drop_uncalled(result);
-  loop::separate_calls(result);
+  loop::separate_calls(result);  // passes before the schedule leave kernels of several calls alone
   return result;
 }
 

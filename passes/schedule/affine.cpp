@@ -19,14 +19,19 @@ bool mentions(const Expr& e, const std::string& variable) {
   return found;
 }
 
-std::optional<size_t> dimension_along(const Expr& access, const std::string& variable) {
+std::optional<size_t> dimension_mentioning(const Expr& access, const std::string& variable) {
   std::optional<size_t> found;
   for (size_t d = 0; d < access->args.size(); ++d) {
     if (!mentions(access->args[d], variable)) continue;
-    if (found || access->args[d]->kind != ExprKind::var) return std::nullopt;
+    if (found) return std::nullopt;
     found = d;
   }
   return found;
+}
+
+std::optional<size_t> dimension_along(const Expr& access, const std::string& variable) {
+  const std::optional<size_t> found = dimension_mentioning(access, variable);
+  return found && access->args[*found]->kind == ExprKind::var ? found : std::nullopt;
 }
 
 std::optional<int64_t> coefficient(const Expr& e, const std::string& variable) {

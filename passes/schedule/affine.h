@@ -14,6 +14,9 @@ namespace backcast {
 /// Does the expression mention the variable?
 bool mentions(const loop::Expr& e, const std::string& variable);
 
+/// The only dimension of an access whose index mentions the variable.
+std::optional<size_t> dimension_mentioning(const loop::Expr& access, const std::string& variable);
+
 /// The dimension that an access has the variable as the index of, nothing when it is part of an
 /// index or of several.
 std::optional<size_t> dimension_along(const loop::Expr& access, const std::string& variable);

@@ -164,7 +164,8 @@ class Pairing {
         const std::optional<Factor> a = factor(step, *found, product->args[0], axis.name, form);
         const std::optional<Factor> b = factor(step, *found, product->args[1], axis.name, form);
         if (!a || !b || a->read->name == b->read->name) continue;
-        if (form == Places::bytes ? !is_multiplied(*a, *b) && !is_multiplied(*b, *a)
+        const bool turned = form == Places::bytes ? !is_multiplied(*a, *b) : a->constant;
+        if (form == Places::bytes ? turned && !is_multiplied(*b, *a)
                                   : a->places != form && b->places != form) {
           continue;
         }
@@ -175,7 +176,6 @@ class Pairing {
         for (Axis& reduced : definition.reduce_axes) {
           if (reduced.name == axis.name) reduced.extent = Expr(*extent / at_once);
         }
-        const bool turned = form == Places::bytes ? !is_multiplied(*a, *b) : a->constant;
         const Expr products =
             turned ? products_of(step, *b, *a, form) : products_of(step, *a, *b, form);
         Expr& value = definition.accumulators[0].value;
@@ -200,34 +200,31 @@ class Pairing {
                                const std::string& axis, Places form) const {
     const Expr& read = value->kind == ExprKind::cast ? value->args[0] : value;
     if (read->kind != ExprKind::access || read->args.empty()) return std::nullopt;
-    const auto mentioning = [&](const Expr& index) { return mentions(index, axis); };
-    const auto found = std::ranges::find_if(read->args, mentioning);
-    if (reads_of(definition, read->name) != 1 || found == read->args.end() ||
-        std::any_of(found + 1, read->args.end(), mentioning)) {
-      return std::nullopt;
-    }
-    const std::optional<Expr> word = word_along(definition, *found, axis, per_word(form));
+    const std::optional<size_t> dimension = dimension_mentioning(read, axis);
+    if (reads_of(definition, read->name) != 1 || !dimension) return std::nullopt;
+    const Expr& index = read->args[*dimension];
+    const std::optional<Expr> word = word_along(definition, index, axis, per_word(form));
     if (!word) return std::nullopt;
-    const size_t at = static_cast<size_t>(found - read->args.begin());
     const Kernel& kernel = result_.kernels.at(step.kernel);
     const BufferId id = loop::buffer_of(kernel, step, read->name);
     const Buffer& buffer = result_.buffer(id);
-    const Dim& length = buffer.shape[at];
+    const Dim& length = buffer.shape[*dimension];
     if (!length.is_constant() || length.constant() % per_word(form) != 0) return std::nullopt;
     if (!loop::passes_constant(result_, kernel, step, read->name)) {
       const Places places = form == Places::bytes ? form : Places::halves;
       const bool with_sign = is_signed(buffer.element);
-      if (at + 1 != read->args.size() || buffer.element == ElementType::u16 ||
+      if (*dimension + 1 != read->args.size() || buffer.element == ElementType::u16 ||
           !loop::lies_in_words(result_, is_copied(id, form) ? in_arena(buffer) : buffer,
                                per_word(places))) {
         return {};
       }
-      return Factor{read, at, *word, places, with_sign};
+      return Factor{read, *dimension, *word, places, with_sign};
     }
-    if ((*found)->kind != ExprKind::var) return std::nullopt;
-    if (loop::fits(buffer.value, Scalar::i8)) return Factor{read, at, *word, form, true, true};
+    if (index->kind != ExprKind::var) return std::nullopt;
+    if (loop::fits(buffer.value, Scalar::i8))
+      return Factor{read, *dimension, *word, form, true, true};
     if (form == Places::bytes || !loop::fits(buffer.value, Scalar::i16)) return std::nullopt;
-    return Factor{read, at, *word, Places::halves, true, true};
+    return Factor{read, *dimension, *word, Places::halves, true, true};
   }
 
   /// The index of the word of `count` elements that a step along the axis reads: that of elements,

@@ -186,17 +186,17 @@ TEST(EmitC, SmallIntegersPassRegistersOfFour) {
 TEST(EmitC, BranchesReachAcrossConstantRegisters) {
   const TargetInfo& target = *find_target("cortex-m55");
   if (!is_installed(target.cross_compiler)) GTEST_SKIP() << "no compiler";
-  const auto largest = [](const char* type, const char* half, const char* sum, const char* value) {
+  const auto largest = [](const std::string& type, const char* half, const char* sum,
+                          const std::string& value) {
     return fmt::format(
         "store {2} = select(is_nan(load {0} {2}), load {0} {2}, max(load {0} {2}, cast {0} (cast "
         "{1} (min(122:{3}, max(-133:{3}, nearest({4}/0.015625:{0})))))*0.015625:{0}))",
-        type, half, sum, std::string(type) == "f32" ? "i32" : "i32x4", value);
+        type, half, sum, type == "f32" ? "i32" : "i32x4", value);
   };
   const auto of_four = [&](int part) {
     const std::string read = fmt::format("load f32x4 a0[k1*10 + k2*10 - {}]", 20 - 4 * part);
-    return largest(
-        "f32x4", "i16x4", part == 0 ? "acc[0]" : "acc[1]",
-        ("(if k1 - 2 >= 0 & k1 - 2 < 1 & k2 < 1 then " + read + " else 0:f32x4)").c_str());
+    return largest("f32x4", "i16x4", part == 0 ? "acc[0]" : "acc[1]",
+                   "(if k1 - 2 >= 0 & k1 - 2 < 1 & k2 < 1 then " + read + " else 0:f32x4)");
   };
   const std::string rest =
       largest("f32", "i16", "acc_2[0]",
