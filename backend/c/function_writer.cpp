@@ -330,7 +330,10 @@ std::vector<std::string> FunctionWriter::lane_indices(const Expr& index) {
   std::vector<std::string> result;
   const int32_t lanes = index.type().lanes;
   const bool is_ramp = index->kind == ExprKind::ramp;
-  const Text first = name_of(is_ramp ? index->args[0] : index);
+  // Lanes of narrower integers are places as they are.
+  const bool widens =
+      index->kind == ExprKind::cast && loop::is_integer(index->args[0].type().scalar);
+  const Text first = name_of(is_ramp || widens ? index->args[0] : index);
   const Text stride = is_ramp ? name_of(index->args[1]) : Text{};
   for (int32_t lane = 0; lane < lanes; ++lane) {
     if (!is_ramp) {
@@ -359,6 +362,9 @@ Text FunctionWriter::load_text(const ExprNode& node) {
   }
   if (const Expr first = contiguous_index(index)) {
     return load_vector(prelude_, node.type, address(from, expr(first)));
+  }
+  if (from.is_byte_table && prelude_.target().byte_tables && loop::looks_up_byte(node)) {
+    return byte_look_up_text(prelude_, node.type, from.name, expr(loop::byte_place(node)));
   }
   const Type memory = {is_bool ? Scalar::u8 : node.type.scalar, node.type.lanes};
   std::string list;

@@ -7,6 +7,7 @@
 #include "backend/library/header.h"
 #include "ir/graph/error.h"
 #include "ir/loop/visit.h"
+#include "ir/loop/words.h"
 
 namespace backcast::c_backend {
 
@@ -303,7 +304,7 @@ void KernelWriter::alloc(const StmtNode& node, const std::vector<Stmt>& siblings
            node.name);
   const std::string name = writer_.local_place(node.name);
   const bool variables = node.memory == Memory::registers && !mentions_.arrays.contains(node.name);
-  writer_.add_place(node.name, {name, node.type, variables});
+  writer_.add_place(node.name, {name, node.type, variables, false});
   const std::string unused = mentions_.loaded.contains(node.name) ? "" : " __attribute__((unused))";
   if (!variables) {
     stack_bytes_ += count * node.type.lanes * prelude.bits(node.type.scalar) / 8;
@@ -355,7 +356,7 @@ std::string parameter_list(KernelWriter& kernel_writer, const Kernel& kernel,
       type = alias;
     }
     const std::string name = writer.local_place(buffer.name);
-    writer.add_place(buffer.name, {name, element, false});
+    writer.add_place(buffer.name, {name, element, false, loop::is_byte_table(buffer)});
     list += fmt::format("{}{}{} *{}{}", list.empty() ? "" : ", ",
                         buffer.mode == loop::AccessMode::read ? "const " : "", type,
                         use.restricted.contains(buffer.name) ? "restrict " : "", name);

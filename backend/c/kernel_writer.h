@@ -20,6 +20,7 @@ struct Place {
   loop::Type element;  // what an index counts
   /// A register allocation whose indices are all constant: variables name_0, name_1, ….
   bool variables = false;
+  bool is_byte_table = false;  // an element for every byte
 };
 
 /// Statements of one function under construction: expressions become text, nodes shared within a

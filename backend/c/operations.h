@@ -28,6 +28,10 @@ struct Text {
   std::string at(Rank needed) const { return rank <= needed ? text : "(" + text + ")"; }
 };
 
+/// table[place] of bytes, lane by lane; the table has an element for every byte. `type`: of the
+/// result.
+Text byte_look_up_text(Prelude& prelude, loop::Type type, const std::string& table,
+                       const Text& places);
 Text constant_text(Prelude& prelude, const loop::ExprNode& node);
 /// A float as a C literal that reads back to the same bits: "0.5f", "(-__builtin_inff())".
 std::string float_literal(float value);

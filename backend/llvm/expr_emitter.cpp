@@ -202,9 +202,16 @@ std::vector<llvm::Value*> ExprEmitter::lane_indices(const Expr& index) {
     }
     return result;
   }
-  llvm::Value* vector = emit(index);
+  // Lanes become places one by one: vectors of places are wider than what they are made of.
+  const bool widens = index->kind == ExprKind::cast;
+  llvm::Value* vector = emit(widens ? index->args[0] : index);
   for (int32_t lane = 0; lane < lanes; ++lane) {
-    result.push_back(builder_.CreateExtractElement(vector, static_cast<uint64_t>(lane)));
+    llvm::Value* place = builder_.CreateExtractElement(vector, static_cast<uint64_t>(lane));
+    if (widens) {
+      place = emit_cast(builder_, types_, index->args[0].type().with_lanes(1),
+                        index.type().with_lanes(1), place);
+    }
+    result.push_back(place);
   }
   return result;
 }
@@ -227,6 +234,8 @@ llvm::Value* ExprEmitter::emit_load(const ExprNode& node) {
     loaded = builder_.CreateLoad(type, variable_of);
   } else if (llvm::Value* first = contiguous_address(from, node.type, index)) {
     loaded = builder_.CreateAlignedLoad(type, first, alignment(node.type));
+  } else if (from.is_byte_table && types_.target().byte_tables && loop::looks_up_byte(node)) {
+    loaded = emit_byte_look_up(builder_, from.pointer, emit(loop::byte_place(node)));
   } else {
     const loop::Type lane_type = node.type.with_lanes(1);
     loaded = llvm::PoisonValue::get(type);

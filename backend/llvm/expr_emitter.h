@@ -18,6 +18,7 @@ struct Place {
   loop::Type element;  // what an index counts
   /// A register allocation whose indices are all constants: one variable per element.
   std::vector<llvm::Value*> variables;
+  bool is_byte_table = false;  // an element for every byte
 };
 
 /// What names mean at a point of a function. Names are unique in a kernel, so nothing is shadowed;

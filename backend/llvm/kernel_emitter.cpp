@@ -5,6 +5,7 @@
 
 #include "ir/graph/error.h"
 #include "ir/loop/visit.h"
+#include "ir/loop/words.h"
 
 namespace backcast::llvm_backend {
 namespace {
@@ -64,7 +65,8 @@ class KernelEmitter {
   void emit() {
     unsigned argument = 0;
     for (const loop::BufferParam& buffer : kernel_.buffers) {
-      environment_.places[buffer.name] = {function_.getArg(argument++), {buffer.element, 1}, {}};
+      environment_.places[buffer.name] = {
+          function_.getArg(argument++), {buffer.element, 1}, {}, loop::is_byte_table(buffer)};
     }
     for (const std::string& size : kernel_.sizes) {
       environment_.values[size] = function_.getArg(argument++);
@@ -157,7 +159,7 @@ void KernelEmitter::emit_alloc(const StmtNode& stmt) {
   llvm::BasicBlock& entry = function_.getEntryBlock();
   Builder at_entry(&entry, entry.begin());
   llvm::Type* type = types_.memory(stmt.type);
-  Place place{nullptr, stmt.type, {}};
+  Place place{nullptr, stmt.type, {}, false};
   if (registers_.contains(stmt.name)) {
     for (int64_t i = 0; i < count; ++i) place.variables.push_back(at_entry.CreateAlloca(type));
   } else {

@@ -51,6 +51,9 @@ llvm::Value* emit_byte_product(Builder& builder, const Types& types, loop::Op op
 /// a + b in one instruction where one of them is a product of words whose instruction adds as well;
 /// else null.
 llvm::Value* emit_product_sum(Builder& builder, llvm::Value* a, llvm::Value* b);
+/// table[place] of bytes, on any number of lanes; the table has an element for every byte. Of
+/// x86-64 with vpermi2b.
+llvm::Value* emit_byte_look_up(Builder& builder, llvm::Value* table, llvm::Value* places);
 llvm::Value* emit_fma(Builder& builder, const Types& types, loop::Scalar scalar, llvm::Value* a,
                       llvm::Value* b, llvm::Value* c);
 llvm::Value* emit_cast(Builder& builder, const Types& types, loop::Type from, loop::Type to,

@@ -50,7 +50,8 @@ struct TargetInfo {
   bool signed_byte_products = false;  // likewise dot4_signed: sdot
   // An instruction that adds dot4_signed of all lanes of two registers to a scalar: vmladava.
   bool summed_byte_products = false;
-  int fma_latency = 4;  // cycles: accumulators needed = latency × units
+  bool byte_tables = false;  // an instruction for bytes at places in registers: vpermi2b
+  int fma_latency = 4;       // cycles: accumulators needed = latency × units
   int fma_units = 1;
   bool slow_subnormals = false;  // they take a hundred cycles and more, unless they are flushed
   bool halves_vectors = false;   // a register takes a unit twice: AVX-512 on 256-bit units

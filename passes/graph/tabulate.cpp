@@ -18,15 +18,21 @@ namespace backcast {
 namespace {
 
 constexpr int64_t kEntries = 256;  // as many as a byte tells apart
-// Fewer operations than these, and tensors of fewer elements, are not worth a table.
-constexpr size_t kFewestOperations = 3;
+// Tensors of fewer elements are not worth a table.
 constexpr int64_t kFewestElements = kEntries;
+
+/// Fewer operations than these are not worth a table: per element of a vector, measured.
+int64_t fewest_operations(const TargetInfo& target) {
+  if (target.vector_bits == 0) return 3;
+  return target.byte_tables ? 6 : std::max(8, target.vector_lanes(4) + 1);
+}
 
 class Tabulation {
  public:
-  Tabulation(const Module& module, const Function& from)
+  Tabulation(const Module& module, const Function& from, int64_t fewest_operations)
       : module_(module),
         from_(from),
+        fewest_operations_(fewest_operations),
         ranges_(module, from),
         rewriter_(module, from),
         b_(rewriter_.builder()),
@@ -78,7 +84,10 @@ class Tabulation {
     if (type.element_count().constant() < kFewestElements) return false;
     std::set<int64_t> operations;
     collect_operations(id, operations);
-    return operations.size() >= kFewestOperations;
+    int64_t count = 0;
+    for (const int64_t operation : operations)
+      count += elementwise_cost(from_, from_.node(ValueId(operation)));
+    return count >= fewest_operations_;
   }
 
   /// Between a value and its source, all but conversions and clipping.
@@ -150,6 +159,7 @@ class Tabulation {
 
   const Module& module_;
   const Function& from_;
+  int64_t fewest_operations_;
   ValueRanges ranges_;
   Rewriter rewriter_;
   Builder& b_;
@@ -166,13 +176,12 @@ bool has_small_integers(const Function& function) {
 }  // namespace
 
 Module tabulate(const Module& module, const TargetInfo& target) {
-  if (target.vector_bits > 0) return module;
   Module result = module;
   bool any = false;
   for (auto& [name, function] : result.functions) {
     if (!has_small_integers(function)) continue;
     const Function from = function;
-    function = Tabulation(module, from).run();
+    function = Tabulation(module, from, fewest_operations(target)).run();
     any = any || !equal(function, from);
   }
   return any ? simplify(result) : result;  // without the tables on the way to others

@@ -19,6 +19,8 @@ loop::Accumulator reduction_accumulator(const std::string& name, Reduction kind,
 
 std::span<const LowerRow> elementwise_lowering();
 bool is_elementwise(const OpDef& op);
+/// What an element of an elementwise node takes (definition_cost.h).
+int64_t elementwise_cost(const Function& function, const Node& node);
 std::span<const LowerRow> shape_lowering();
 std::span<const LowerRow> indexing_lowering();
 std::span<const LowerRow> contraction_lowering();

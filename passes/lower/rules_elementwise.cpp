@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "ir/ops/ops.h"
+#include "passes/lower/definition_cost.h"
 #include "passes/lower/rule_table.h"
 
 namespace backcast {
@@ -303,6 +304,16 @@ const LowerRow kRows[] = {
 }  // namespace
 
 std::span<const LowerRow> elementwise_lowering() { return kRows; }
+
+int64_t elementwise_cost(const Function& function, const Node& node) {
+  std::vector<TensorType> operands;
+  for (const ValueId operand : node.operands) operands.push_back(function.type(operand).tensor());
+  KernelBuilder k(node, std::move(operands), {node.type.tensor()});
+  find_lower_rule (*node.op)(k);
+  int64_t total = 0;
+  for (const loop::Stmt& stmt : k.statements()) total += cost(*stmt->definition).total();
+  return total;
+}
 
 bool is_elementwise(const OpDef& op) {
   return std::any_of(std::begin(kRows), std::end(kRows),

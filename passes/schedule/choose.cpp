@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/loop/visit.h"
+#include "ir/loop/words.h"
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/chooser.h"
@@ -79,7 +80,8 @@ Chooser::Plan Chooser::plan(VectorMode mode, const std::string& lane_axis) {
 void Chooser::collect() {
   for_each_access(definition_, [&](const loop::ExprNode& read, bool in_reduction) {
     Expr flat = loop::flat_index(kernel_.find(read.name)->shape, read.args);
-    accesses_.push_back({read.name, flat, in_reduction, false, is_constant_(read.name)});
+    accesses_.push_back(
+        {read.name, flat, in_reduction, false, is_constant_(read.name), reads_byte_table(read)});
   });
   for (const loop::DefinitionOutput& output : definition_.outputs) {
     outputs_.push_back(loop::flat_index(kernel_.find(output.buffer)->shape, output.indices));
@@ -180,6 +182,7 @@ void Chooser::choose_vector_axis() {
     int64_t score = 1, constants = 0, rearranged = 0;
     bool fits = true;
     for (const Access& access : accesses_) {
+      if (access.from_byte_table) continue;
       std::optional<int64_t> c = coefficient(access.flat, axis.name);
       // Scalars need no constants packed: these lie in the order of reading.
       const bool ordered = access.packable || (!vectors && access.in_reduction);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/loop/visit.h"
+#include "ir/loop/words.h"
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/chooser.h"
@@ -12,11 +13,17 @@ using loop::Expr;
 using loop::ExprKind;
 using loop::Scalar;
 
-/// Places that are looked up are computed beside the lanes, in whatever type.
+bool Chooser::reads_byte_table(const loop::ExprNode& read) const {
+  const loop::BufferParam* param = kernel_.find(read.name);
+  return param && loop::is_byte_table(*param) && static_cast<bool>(loop::byte_place(read));
+}
+
+/// Places that are looked up are computed beside the lanes, in whatever type, those in tables of
+/// bytes excepted.
 void Chooser::collect_scalars(const Expr& e) {
   const Scalar s = e.type().scalar;
   if (s != Scalar::boolean && s != Scalar::index) scalars_.insert(s);
-  if (e->kind == ExprKind::access) return;
+  if (e->kind == ExprKind::access && !reads_byte_table(*e)) return;
   for (const Expr& arg : e->args) collect_scalars(arg);
 }
 

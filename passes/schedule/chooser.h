@@ -52,6 +52,7 @@ class Chooser {
     bool in_reduction = false;
     bool packable = false;
     bool constant = false;
+    bool from_byte_table = false;  // lanes look up a byte each
     // Of a word of small integers, what products take: the word, or pairs of bytes out of it.
     std::vector<loop::Expr> taken = {};
     int64_t values() const { return taken.empty() ? 1 : static_cast<int64_t>(taken.size()); }
@@ -61,6 +62,7 @@ class Chooser {
   // Facts
   void collect();
   void collect_scalars(const loop::Expr& e);
+  bool reads_byte_table(const loop::ExprNode& read) const;
   void collect_types(const loop::Expr& e);
   void collect_taken();
   bool packable(const Access& access) const;

@@ -190,6 +190,20 @@ Case byte_products(Op op, int32_t lanes) {
   return e.finish();
 }
 
+/// Bytes at places that bytes tell, of every quarter of a table.
+Case byte_look_ups(ElementType element, int32_t lanes) {
+  Elementwise e(fmt::format("look_up_{}_{}", name_of(element), lanes), lanes);
+  constexpr int64_t kTable = 256;
+  e.builder().input("table", interesting(element, kTable, 27), {Dim(kTable)});
+  const Expr place = e.input("a", interesting(ElementType::u8, kCount, 28));
+  for (const int32_t first : {0, 64, 128, 192}) {
+    const Expr moved = place + loop::int_constant(place.type(), first);
+    e.output(loop::load({loop::scalar_of(element), lanes}, "table",
+                        loop::cast({Scalar::index, lanes}, moved)));
+  }
+  return e.finish();
+}
+
 Case lane_bits(ElementType element, int32_t lanes) {
   Elementwise e(fmt::format("bits_{}_{}", name_of(element), lanes), lanes);
   const Expr a = e.input("a", interesting(element, kCount, 25));
@@ -375,6 +389,16 @@ std::vector<Case> byte_product_cases() {
   std::vector<Case> cases;
   for (const Op op : {Op::dot4, Op::dot4_signed}) {
     for (const int32_t lanes : {1, 2, 4, 8, 16}) cases.push_back(byte_products(op, lanes));
+  }
+  return cases;
+}
+
+std::vector<Case> byte_look_up_cases() {
+  std::vector<Case> cases;
+  for (const ElementType element : {ElementType::i8, ElementType::u8, ElementType::i16}) {
+    for (const int32_t lanes : {1, 4, 8, 16, 32, 64}) {
+      cases.push_back(byte_look_ups(element, lanes));
+    }
   }
   return cases;
 }

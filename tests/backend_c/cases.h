@@ -45,6 +45,7 @@ Literal small_values(ElementType element, int64_t count, int64_t limit, uint32_t
 std::vector<Case> arithmetic_cases();  // all types, scalar and vector
 std::vector<Case> pair_product_cases();
 std::vector<Case> byte_product_cases();
+std::vector<Case> byte_look_up_cases();
 /// Without denormals. Need fma and rounding.
 std::vector<Case> register_cases();
 std::vector<Case> nearest_cases(std::span<const int32_t> lanes);

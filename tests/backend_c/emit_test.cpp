@@ -66,6 +66,14 @@ TEST(EmitC, PairProducts) {
   check(pair_product_cases(), without_notes());
   check(byte_product_cases(), without_notes());
 }
+TEST(EmitC, BytesOfTables) {
+  TargetInfo target = without_notes();
+  check(byte_look_up_cases(), target);
+  // Compiled for less than the file was made for, too.
+  target.byte_tables = true;
+  target.compiler_flags = "-march=x86-64 -Wno-psabi";
+  if (target.architecture == Architecture::x86_64) check(byte_look_up_cases(), target);
+}
 TEST(EmitC, Nearest) { check(nearest_cases(std::array{1, 2, 4, 8, 16}), without_notes()); }
 /// Compiled for less than the file was made for.
 TEST(EmitC, PairProductsWithoutInstructions) {

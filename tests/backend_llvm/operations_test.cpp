@@ -224,6 +224,22 @@ TEST(Operations, ByteProducts) {
   }
 }
 
+TEST(Operations, BytesOfTables) {
+  for (const int32_t lanes : {1, 2, 4, 8, 16, 32, 64, 128}) {
+    for (const Scalar scalar : {Scalar::i8, Scalar::u8}) {
+      SCOPED_TRACE(lanes);
+      Sheet sheet(scalar, lanes);
+      const auto look_up = [&](const char* table, const Expr& place) {
+        const Expr byte = loop::cast({Scalar::u8, lanes}, place);
+        return loop::load({scalar, lanes}, table, loop::cast({Scalar::index, lanes}, byte));
+      };
+      sheet.add("found", look_up("a", sheet.operand("b")));
+      sheet.add("again", look_up("c", look_up("a", sheet.operand("b") + sheet.constant(64))));
+      sheet.check();
+    }
+  }
+}
+
 TEST(Operations, BytePairs) {
   for (const int32_t lanes : {1, 2, 3, 4, 8, 16}) {
     SCOPED_TRACE(lanes);
