@@ -119,11 +119,18 @@ class Turning {
     for (const loop::DefinitionOutput& output : definition.outputs) {
       add(output.buffer, output.indices);
       const BufferId id = result_.owner(loop::buffer_of(kernel, step, output.buffer));
-      fits = fits && !optional_->contains(id);
+      fits = fits && !optional_->contains(id) && is_all_of(*kernel.find(output.buffer), definition);
     }
     if (!fits || !gains) return {};
     std::erase_if(orders, [](const auto& entry) { return std::ranges::is_sorted(entry.second); });
     return orders;
+  }
+
+  /// Whether each element is a result: none lies beside them that is written elsewhere.
+  static bool is_all_of(const BufferParam& param, const Definition& definition) {
+    int64_t results = 1;
+    for (const Axis& axis : definition.axes) results *= static_extent(axis).value_or(0);
+    return results == count_of(param);
   }
 
   static Order last(size_t dimensions, size_t moved) {
