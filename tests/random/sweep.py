@@ -2,14 +2,14 @@
 against ONNX Runtime, and gradients against differences. Prints a line per network that fails and
 keeps its model; exit status 1 when one does.
 
-    sweep.py BACKCAST FOLDER [--seconds S | --count N] [--first SEED] [--alone]
+    sweep.py BACKCAST FOLDER [--seconds S | --count N] [--first SEED] [--alone | --quick]
 
 Of six networks one is quantised, whose results are the same bits in every way, one takes any
 number of examples, one is of sequences and one has many features. Generated C runs under the
 address and undefined-behaviour sanitizers, a microcontroller's on this machine. Semantics are
 judged in double precision; single precision by its own measured noise. --alone needs neither ONNX
 Runtime, whose place the evaluator takes, nor emulators; networks of any number of examples are
-left out."""
+left out. --quick judges four times as many networks, each in a few libraries of this machine."""
 
 import argparse
 import json
@@ -212,6 +212,14 @@ def emulated_ways(rng, targets):
         yield ["--target", target, "--emit", rng.choice(["lib", "lib", "c"])]
 
 
+def quick_ways(rng, memory):
+    arena, state = memory
+    budget = ["--ram", str(state + max(1, int(arena * rng.uniform(0.4, 0.95))))]
+    yield "lib", "native", []
+    yield "lib", rng.choice(HOSTS), rng.choice(
+        [budget, ["--winograd", "on"], ["--threads", "1"], ["--threads", "4"], ["--bands", "off"]])
+
+
 def judge_forward(case, expected, noise, rng, targets):
     """Faults of the forward pass on this machine, on `targets` and in the evaluator. `noise`: None
     where the same bits are asked for."""
@@ -225,6 +233,20 @@ def judge_forward(case, expected, noise, rng, targets):
     write_data(case.folder, case.inputs, {"y": result})
     for way in [["--evaluator"], *emulated_ways(rng, targets)]:
         yield from case.verify(rounding * scale(expected), way)
+
+
+def judge_quickly(case, expected, noise, rng):
+    """Faults of few libraries, the forward pass and steps in double precision."""
+    allowed = 0 if noise is None else ROUNDING + 4 * noise
+    for emit, target, options in quick_ways(rng, case.memory("native", [])):
+        winograd = WINOGRAD if "--winograd" in options and noise is not None else 0
+        yield from judge_way(case, emit, target, options, np.tile(expected, 2), allowed + winograd)
+    train = [*TRAIN, *case.loss, *rng.choice(OPTIMIZERS)]
+    if noise is None or (reference := trained(case, train)) is None:
+        return
+    for emit, target, options in quick_ways(rng, case.memory("native", train, True)):
+        allowed = WINOGRAD if "--winograd" in options else EXACT
+        yield from judge_way(case, emit, target, [*train, *options], reference, allowed, True)
 
 
 def judge_symbolic(case, rng):
@@ -263,17 +285,22 @@ def training_ways(rng, arena, state):
         [[], ["--winograd", "on"], ["--threads", "1"], ["--threads", "4"]])
 
 
-def judge_training(case, rng):
-    """Faults of some steps, in double precision; one library in single precision as well."""
-    train = [*TRAIN, *case.loss, *rng.choice(OPTIMIZERS)]
+def trained(case, train):
+    """What some steps in double precision give; None where it is not judged."""
     try:
         reference = case.run("lib", "native",
                              [*train, "--bands", "off", "--skip-zeros", "off"], True, False)
     except Fault as fault:
         if NOT_FINITE in str(fault):
-            return
+            return None
         raise
-    if not np.isfinite(reference).all() or scale(reference) > WORST_SCALE:
+    return reference if np.isfinite(reference).all() and scale(reference) <= WORST_SCALE else None
+
+
+def judge_training(case, rng):
+    """Faults of some steps, in double precision; one library in single precision as well."""
+    train = [*TRAIN, *case.loss, *rng.choice(OPTIMIZERS)]
+    if (reference := trained(case, train)) is None:
         return
     for emit, target, options in training_ways(rng, *case.memory("cortex-m4", train, True)):
         allowed = WINOGRAD if "--winograd" in options else EXACT
@@ -289,10 +316,10 @@ def judge_gradient(case, options=()):
         yield f"gradient: {fault}"
 
 
-def judge(case, alone, rng):
+def judge(case, alone, quick, rng):
     """Faults of one network; None where it is not judged."""
     if case.kind is networks.Symbolic:
-        return None if alone else judge_symbolic(case, rng)
+        return None if alone or quick else judge_symbolic(case, rng)
     if alone:
         expected, noise = case.run("lib", "native", []).reshape(2, -1)[0], ROUNDING
     else:
@@ -300,9 +327,13 @@ def judge(case, alone, rng):
         expected, noise = results[0][0].astype(np.float64).ravel(), noise_of(results)
     if not np.isfinite(expected).all() or scale(expected) > WORST_SCALE:
         return None
-    targets = [] if alone else rng.sample(EMULATED, 2)
     if case.kind is quantised.Quantised:
-        return list(judge_forward(case, expected, None, rng, targets))
+        noise = None  # the same bits
+    if quick:
+        return list(judge_quickly(case, expected, noise, rng))
+    targets = [] if alone else rng.sample(EMULATED, 2)
+    if noise is None:
+        return list(judge_forward(case, expected, noise, rng, targets))
     faults = list(judge_forward(case, expected, noise, rng, targets))
     try:
         faults += judge_training(case, rng)
@@ -319,6 +350,7 @@ def main():
     parser.add_argument("--count", type=int)
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--alone", action="store_true")
+    parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     begin, seed, judged, failed = time.monotonic(), options.first, 0, 0
     while True:
@@ -329,7 +361,7 @@ def main():
         rng = random.Random(seed)
         folder = options.folder / str(seed)
         case = Case(options.backcast.resolve(), folder.resolve(), seed)
-        faults = judge(case, options.alone, rng)
+        faults = judge(case, options.alone, options.quick, rng)
         judged += faults is not None
         for fault in faults or []:
             print(f"network {seed}: {fault}", flush=True)
