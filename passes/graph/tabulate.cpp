@@ -24,7 +24,7 @@ constexpr int64_t kFewestElements = kEntries;
 /// Fewer operations than these are not worth a table: per element of a vector, measured.
 int64_t fewest_operations(const TargetInfo& target) {
   if (target.vector_bits == 0) return 3;
-  return target.byte_tables ? 6 : std::max(8, target.vector_lanes(4) + 1);
+  return target.byte_tables ? 6 : 8;
 }
 
 class Tabulation {
