@@ -4,6 +4,7 @@
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsARM.h>
+#include <llvm/IR/PatternMatch.h>
 
 #include "ir/graph/error.h"
 
@@ -169,6 +170,27 @@ llvm::Value* emit_mul_high(Builder& builder, Scalar scalar, llvm::Value* a, llvm
   return builder.CreateTrunc(builder.CreateLShr(product, static_cast<uint64_t>(bits)), narrow);
 }
 
+/// x of a comparison 0 < |x|; null for all others.
+llvm::Value* magnitude_above_zero(llvm::Value* less, llvm::Value* greater) {
+  namespace pattern = llvm::PatternMatch;
+  llvm::Value* x = nullptr;
+  const bool found = pattern::match(less, pattern::m_AnyZeroFP()) &&
+                     pattern::match(greater, pattern::m_FAbs(pattern::m_Value(x)));
+  return found ? x : nullptr;
+}
+
+/// a < b. 0 < |x| compares x itself: of |x| > 0, beside a test for NaN, InstCombine of LLVM 19
+/// makes x > 0.
+llvm::Value* emit_less(Builder& builder, llvm::Value* a, llvm::Value* b) {
+  if (llvm::Value* x = magnitude_above_zero(a, b)) return builder.CreateFCmpONE(x, a);
+  return builder.CreateFCmpOLT(a, b);
+}
+
+llvm::Value* emit_greater(Builder& builder, llvm::Value* a, llvm::Value* b) {
+  if (llvm::Value* x = magnitude_above_zero(b, a)) return builder.CreateFCmpONE(x, b);
+  return builder.CreateFCmpOGT(a, b);
+}
+
 llvm::Value* emit_float_binary(Builder& builder, Op op, llvm::Value* a, llvm::Value* b) {
   switch (op) {
     case Op::add:
@@ -180,19 +202,19 @@ llvm::Value* emit_float_binary(Builder& builder, Op op, llvm::Value* a, llvm::Va
     case Op::div:
       return builder.CreateFDiv(a, b);
     case Op::min:
-      return builder.CreateSelect(builder.CreateFCmpOLT(a, b), a, b);
+      return builder.CreateSelect(emit_less(builder, a, b), a, b);
     case Op::max:
-      return builder.CreateSelect(builder.CreateFCmpOGT(a, b), a, b);
+      return builder.CreateSelect(emit_greater(builder, a, b), a, b);
     case Op::eq:
       return builder.CreateFCmpOEQ(a, b);
     case Op::ne:
       return builder.CreateFCmpUNE(a, b);
     case Op::lt:
-      return builder.CreateFCmpOLT(a, b);
+      return emit_less(builder, a, b);
     case Op::le:
       return builder.CreateFCmpOLE(a, b);
     case Op::gt:
-      return builder.CreateFCmpOGT(a, b);
+      return emit_greater(builder, a, b);
     case Op::ge:
       return builder.CreateFCmpOGE(a, b);
     default:

@@ -2,6 +2,7 @@
 // lose what divides, comparisons and extrema are decided where bounds allow.
 #include "ir/loop/simplifier.h"
 
+#include <cmath>
 #include <numeric>
 #include <optional>
 
@@ -111,6 +112,19 @@ IndexSum sum_of_product(const IndexProduct& p) {
   return p.factors.empty() ? IndexSum{p.coefficient, {}} : IndexSum{0, {p}};
 }
 
+/// Whether the arguments select |x| where that is NaN and the larger of |x| and nothing above zero
+/// elsewhere.
+bool is_magnitude(const std::vector<Expr>& args) {
+  const Expr &condition = args[0], &x = args[1], &larger = args[2];
+  if (condition->kind != ExprKind::unary || condition->op != Op::is_nan) return false;
+  if (larger->kind != ExprKind::binary || larger->op != Op::max) return false;
+  const Expr& least = larger->args[1];
+  return x->kind == ExprKind::unary && x->op == Op::abs && is_float(x.type().scalar) &&
+         equal(condition->args[0], x) && equal(larger->args[0], x) &&
+         least->kind == ExprKind::constant &&
+         (least->float_value < 0 || (least->float_value == 0 && !std::signbit(least->float_value)));
+}
+
 }  // namespace
 
 Expr Simplifier::materialize(const IndexSum& sum) const {
@@ -133,6 +147,7 @@ Expr Simplifier::run_node(const Expr& e) {
   std::vector<Expr> args;
   for (const Expr& arg : e->args) args.push_back(run(arg));
   if (e->kind == ExprKind::select && equal(args[1], args[2])) return args[1];
+  if (e->kind == ExprKind::select && is_magnitude(args)) return args[1];
   if (e->kind == ExprKind::load && e.type().is_vector()) {
     const std::optional<Ramp> at = as_ramp(args[0]);
     if (at && is_constant(at->stride, 1)) args[0] = at->base;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "backend/llvm/host.h"
 #include "ir/loop/math_library.h"
 #include "tests/backend_llvm/program_helpers.h"
@@ -236,6 +238,28 @@ TEST(Operations, BytesOfTables) {
       sheet.add("found", look_up("a", sheet.operand("b")));
       sheet.add("again", look_up("c", look_up("a", sheet.operand("b") + sheet.constant(64))));
       sheet.check();
+    }
+  }
+}
+
+/// 0 < |x| beside a test for NaN, each alone: LLVM leaves alone what has several uses.
+TEST(Operations, MagnitudesAboveZero) {
+  for (const Scalar scalar : kFloats) {
+    for (const int32_t lanes : {1, 4, 8}) {
+      SCOPED_TRACE(lanes);
+      const auto check = [&](const std::function<Expr(Expr x, Expr zero)>& value) {
+        Sheet sheet(scalar, lanes);
+        const Expr x = loop::unary(Op::abs, sheet.operand("a"));
+        const Expr number = value(x, sheet.constant(0));
+        sheet.add("y", loop::select(loop::unary(Op::is_nan, x), x, number));
+        sheet.check();
+      };
+      check([](const Expr& x, const Expr& zero) { return loop::max(x, zero); });
+      check([](const Expr& x, const Expr& zero) { return loop::min(zero, x); });
+      check([](const Expr& x, const Expr& zero) {
+        return loop::select(loop::binary(Op::gt, x, zero), x, zero);
+      });
+      check([](const Expr& x, const Expr& zero) { return loop::select(zero < x, x, zero); });
     }
   }
 }

@@ -124,6 +124,19 @@ TEST(Simplify, SelectDoesNotGuardItsLoads) {
             "for a in 0 .. 9 {\n  store y[a] = if a < 5 then load f32 x[a] else 0:f32\n}\n");
 }
 
+TEST(Simplify, MagnitudesAreNotNegative) {
+  const auto larger = [](const std::string& least) {
+    const std::string x = "abs(load f32 x[a])";
+    return body_after("for a in 0 .. 9 { store y[a] = select(is_nan(" + x + "), " + x + ", max(" +
+                      x + ", " + least + ")) }");
+  };
+  const std::string bare = "for a in 0 .. 9 {\n  store y[a] = abs(load f32 x[a])\n}\n";
+  EXPECT_EQ(larger("0:f32"), bare);
+  EXPECT_EQ(larger("-1:f32"), bare);
+  EXPECT_NE(larger("-0:f32"), bare);
+  EXPECT_NE(larger("1:f32"), bare);
+}
+
 TEST(Simplify, EmptyAndSingleTripLoops) {
   EXPECT_EQ(body_after("for a in 0 .. 0 { store y[a] = 1:f32 } store y[1] = 1:f32"),
             "store y[1] = 1:f32\n");
