@@ -18,6 +18,13 @@ std::string resized(const std::string& name, int32_t from, int32_t to) {
   return fmt::format("__builtin_shufflevector({0}, {0}{1})", name, list);
 }
 
+/// `places` in a whole register, for gcc, whose shuffles would take it through memory.
+std::string widened(int32_t lanes) {
+  if (lanes != 16 && lanes != 32) return resized("places", lanes, kRegister);
+  return fmt::format("__builtin_ia32_si512_{}si((int __attribute__((vector_size({}))))places)",
+                     lanes == 32 ? "256" : "", lanes);
+}
+
 /// Each half of the table is two registers, of which an instruction takes what 7 bits tell; the
 /// eighth tells the half.
 std::string x86_body(const std::string& c_type, int32_t lanes) {
@@ -27,12 +34,13 @@ std::string x86_body(const std::string& c_type, int32_t lanes) {
       "  typedef signed char signed_bytes __attribute__((vector_size({0})));\n"
       "  typedef char bytes_at __attribute__((vector_size({0}), aligned(1), may_alias));\n"
       "  const bytes_at *quarters = (const bytes_at *)(const void *)table;\n"
-      "  const register_bytes at = (register_bytes){1};\n"
       "#if defined(__clang__)\n"
+      "  const register_bytes at = (register_bytes){1};\n"
       "  const register_bytes low = __builtin_ia32_vpermi2varqi512(quarters[0], at, quarters[1]);\n"
       "  const register_bytes high = __builtin_ia32_vpermi2varqi512(quarters[2], at, "
       "quarters[3]);\n"
       "#else\n"
+      "  const register_bytes at = (register_bytes){4};\n"
       "  const register_bytes low =\n"
       "      __builtin_ia32_vpermt2varqi512_mask(at, quarters[0], quarters[1], -1);\n"
       "  const register_bytes high =\n"
@@ -41,7 +49,8 @@ std::string x86_body(const std::string& c_type, int32_t lanes) {
       "  const register_bytes upper = (register_bytes)((signed_bytes)at < 0);\n"
       "  const register_bytes found = (low & ~upper) | (high & upper);\n"
       "  return ({2}){3};\n",
-      kRegister, resized("places", lanes, kRegister), c_type, resized("found", kRegister, lanes));
+      kRegister, resized("places", lanes, kRegister), c_type, resized("found", kRegister, lanes),
+      widened(lanes));
 }
 
 }  // namespace

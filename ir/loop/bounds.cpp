@@ -215,6 +215,14 @@ Interval Knowledge::range_of_integer(const Expr& e) const {
   }
 }
 
+bool Knowledge::keeps_values(const Expr& cast) const {
+  const Expr& from = cast->args[0];
+  const Scalar to = cast.type().scalar;
+  if (!is_integer(to) || !is_integer(from.type().scalar) || bit_width(to) == 64) return false;
+  const Interval range = range_of_integer(from), kept = range_of_type(to);
+  return range.min >= kept.min && range.max <= kept.max;
+}
+
 Interval Knowledge::range(const IndexSum& sum) const {
   Interval total = {sum.constant, sum.constant};
   for (const IndexProduct& term : sum.terms) {

@@ -37,6 +37,8 @@ class Knowledge {
   /// 1: true, 0: false, -1: undecided.
   int decide(Op comparison, const IndexSum& a, const IndexSum& b) const;
 
+  /// Whether a cast from integers to integers changes none of those that there may be.
+  bool keeps_values(const Expr& cast) const;
   /// Position of the innermost binding in an expression; -1 for none.
   int depth(const Expr& e) const;
 
@@ -50,9 +52,9 @@ class Knowledge {
   void assume_nonnegative(IndexSum sum);
   bool prove(const IndexSum& sum, int& budget) const;
   bool prove_by_fact(const IndexSum& sum) const;
-  bool prove_without(const IndexSum& sum, const Expr& term, int& budget) const;
-  /// Of a scalar integer of any type.
+  /// Of an integer of any type, in all lanes.
   Interval range_of_integer(const Expr& e) const;
+  bool prove_without(const IndexSum& sum, const Expr& term, int& budget) const;
 
   std::unordered_map<std::string, Variable> variables_;
   std::vector<IndexSum> facts_;  // each >= 0

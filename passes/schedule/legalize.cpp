@@ -1,7 +1,9 @@
-// Target legalisation, the last thing before memory is planned.
+// Target legalisation, the last thing before memory is planned. Casts to a narrower type and back
+// that change nothing are left out.
 #include <fmt/format.h>
 
 #include "ir/graph/error.h"
+#include "ir/loop/bounds.h"
 #include "ir/loop/math_library.h"
 #include "ir/loop/visit.h"
 #include "passes/schedule/schedule.h"
@@ -86,7 +88,16 @@ class Legalizer {
       }
       return call(fmt::format("{}_from_{}", loop::name_of(to), loop::name_of(from)), u16, value);
     }
-    return from == to ? value : loop::cast(e.type(), value);
+    return from == to ? value : loop::cast(e.type(), before_detour(value));
+  }
+
+  /// What was made narrower although it fits; otherwise the value. Not every C compiler sees it.
+  static Expr before_detour(const Expr& value) {
+    if (value->kind != ExprKind::cast || !loop::Knowledge().keeps_values(value)) return value;
+    const auto bytes = [](const Expr& e) { return byte_size(loop::element_of(e.type().scalar)); };
+    const Expr& wider = value->args[0];
+    const bool narrows = wider.type().scalar != Scalar::index && bytes(wider) > bytes(value);
+    return narrows ? wider : value;
   }
 
   /// The nearest integer ends up in the last bits of a float of 1.5 · 2^23.
