@@ -1,6 +1,7 @@
 // Expressions of one C function (kernel_writer.h).
 #include "backend/c/kernel_writer.h"
 #include "ir/graph/error.h"
+#include "ir/loop/byte_tables.h"
 #include "ir/loop/math_library.h"
 #include "ir/loop/words.h"
 

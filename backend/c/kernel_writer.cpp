@@ -6,8 +6,8 @@
 
 #include "backend/library/header.h"
 #include "ir/graph/error.h"
+#include "ir/loop/byte_tables.h"
 #include "ir/loop/visit.h"
-#include "ir/loop/words.h"
 
 namespace backcast::c_backend {
 

@@ -2,6 +2,7 @@
 #include "backend/llvm/expr_emitter.h"
 
 #include "ir/graph/error.h"
+#include "ir/loop/byte_tables.h"
 #include "ir/loop/words.h"
 
 namespace backcast::llvm_backend {

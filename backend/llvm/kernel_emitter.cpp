@@ -4,8 +4,8 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "ir/graph/error.h"
+#include "ir/loop/byte_tables.h"
 #include "ir/loop/visit.h"
-#include "ir/loop/words.h"
 
 namespace backcast::llvm_backend {
 namespace {

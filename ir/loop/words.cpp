@@ -51,19 +51,6 @@ void hand_over_words(const Program& program, Kernel& kernel, Step& call, const s
   }
 }
 
-Expr byte_place(const ExprNode& read) {
-  if (read.args.size() != 1 || read.args[0]->kind != ExprKind::cast) return {};
-  const Expr& place = read.args[0]->args[0];
-  return place.type().scalar == Scalar::u8 ? place : Expr();
-}
-
-bool looks_up_byte(const ExprNode& read) {
-  const ElementType element = element_of(read.type.scalar);
-  return static_cast<bool>(byte_place(read)) && is_integer(element) && byte_size(element) == 1;
-}
-
-bool is_byte_table(const BufferParam& buffer) { return buffer.shape == Dims{Dim(kBytePlaces)}; }
-
 bool sums_byte_products(const ExprNode& e) {
   return e.kind == ExprKind::reduce_lanes && e.op == Op::add &&
          e.args[0]->kind == ExprKind::binary && e.args[0]->op == Op::dot4_signed;

@@ -18,16 +18,6 @@ BufferId add_words(Program& program, BufferId id, int64_t count);
 void hand_over_words(const Program& program, Kernel& kernel, Step& call, const std::string& name,
                      BufferId words);
 
-/// How many elements a byte tells apart.
-inline constexpr int64_t kBytePlaces = 256;
-/// Of a read at a place that a byte tells: the byte, u8, before it became an index. Null for
-/// others.
-Expr byte_place(const ExprNode& read);
-/// Is that a read of a byte?
-bool looks_up_byte(const ExprNode& read);
-/// Is there an element for every byte?
-bool is_byte_table(const BufferParam& buffer);
-
 /// The sum of all lanes of a dot4_signed?
 bool sums_byte_products(const ExprNode& e);
 

@@ -1,8 +1,8 @@
 // What types a kernel computes with, and whether lanes of them fill vectors.
 #include <algorithm>
 
+#include "ir/loop/byte_tables.h"
 #include "ir/loop/visit.h"
-#include "ir/loop/words.h"
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/chooser.h"
