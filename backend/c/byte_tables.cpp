@@ -64,7 +64,7 @@ Text byte_look_up_text(Prelude& prelude, Type type, const std::string& table, co
       list += fmt::format("{}table[places[{}]]", lane == 0 ? "" : ", ", lane);
     }
     std::string body = fmt::format("  return ({}){{{}}};\n", c_type, list);
-    if (prelude.target().architecture == Architecture::x86_64 && type.lanes <= kRegister) {
+    if (type.lanes <= kRegister) {
       body = fmt::format("{}#else\n{}#endif\n", x86_body(c_type, type.lanes), body);
     }
     const std::string parameters =

@@ -304,7 +304,7 @@ void KernelWriter::alloc(const StmtNode& node, const std::vector<Stmt>& siblings
            node.name);
   const std::string name = writer_.local_place(node.name);
   const bool variables = node.memory == Memory::registers && !mentions_.arrays.contains(node.name);
-  writer_.add_place(node.name, {name, node.type, variables, false});
+  writer_.add_place(node.name, {name, node.type, variables});
   const std::string unused = mentions_.loaded.contains(node.name) ? "" : " __attribute__((unused))";
   if (!variables) {
     stack_bytes_ += count * node.type.lanes * prelude.bits(node.type.scalar) / 8;

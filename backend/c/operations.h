@@ -28,10 +28,6 @@ struct Text {
   std::string at(Rank needed) const { return rank <= needed ? text : "(" + text + ")"; }
 };
 
-/// table[place] of bytes, lane by lane; the table has an element for every byte. `type`: of the
-/// result.
-Text byte_look_up_text(Prelude& prelude, loop::Type type, const std::string& table,
-                       const Text& places);
 Text constant_text(Prelude& prelude, const loop::ExprNode& node);
 /// A float as a C literal that reads back to the same bits: "0.5f", "(-__builtin_inff())".
 std::string float_literal(float value);
@@ -56,6 +52,10 @@ Text byte_product_sum_text(Prelude& prelude, loop::Op op, loop::Type type, const
 /// All lanes of dot4_signed(a, b) added to a scalar; one instruction where the target has it.
 Text summed_byte_product_text(Prelude& prelude, loop::Type type, const Text& a, const Text& b,
                               const Text& sum);
+/// table[place] of bytes, lane by lane; the table has an element for every byte. `type`: of the
+/// result.
+Text byte_look_up_text(Prelude& prelude, loop::Type type, const std::string& table,
+                       const Text& places);
 /// Is a product of words (dot2, dot4, dot4_signed) added to a value of this type in one
 /// instruction, or in an order that compilers must not change?
 bool adds_products(const TargetInfo& target, loop::Op op, loop::Type type);

@@ -159,7 +159,7 @@ void KernelEmitter::emit_alloc(const StmtNode& stmt) {
   llvm::BasicBlock& entry = function_.getEntryBlock();
   Builder at_entry(&entry, entry.begin());
   llvm::Type* type = types_.memory(stmt.type);
-  Place place{nullptr, stmt.type, {}, false};
+  Place place{nullptr, stmt.type, {}};
   if (registers_.contains(stmt.name)) {
     for (int64_t i = 0; i < count; ++i) place.variables.push_back(at_entry.CreateAlloca(type));
   } else {

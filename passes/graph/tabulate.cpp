@@ -8,6 +8,7 @@
 
 #include "ir/graph/builder.h"
 #include "ir/graph/evaluator.h"
+#include "ir/loop/byte_tables.h"
 #include "ir/ops/ops.h"
 #include "passes/graph/algebra.h"
 #include "passes/graph/simplify.h"
@@ -17,9 +18,10 @@
 namespace backcast {
 namespace {
 
-constexpr int64_t kEntries = 256;  // as many as a byte tells apart
+using loop::kBytes;
+
 // Tensors of fewer elements are not worth a table.
-constexpr int64_t kFewestElements = kEntries;
+constexpr int64_t kFewestElements = kBytes;
 
 /// Fewer operations than these are not worth a table: per element of a vector, measured.
 int64_t fewest_operations(const TargetInfo& target) {
@@ -73,7 +75,7 @@ class Tabulation {
     const TensorType& type = from_.type(id).tensor();
     if (!is_integer(type.element) || byte_size(type.element) > 2) return false;
     const ValueRange range = ranges_[id];
-    return range.high - range.low < kEntries;
+    return range.high - range.low < kBytes;
   }
 
   bool is_worth_a_table(ValueId id) const {
@@ -125,13 +127,12 @@ class Tabulation {
   }
 
   Literal table(ValueId id, ValueId from, const ValueRange& range) const {
-    std::vector<double> places(kEntries);
+    std::vector<double> places(kBytes);
     for (size_t i = 0; i < places.size(); ++i) {
       places[i] = std::min(range.low + static_cast<double>(i), range.high);
     }
     std::map<int64_t, Literal> known;
-    known[from.index] =
-        Literal::from_doubles(from_.type(from).tensor().element, {kEntries}, places);
+    known[from.index] = Literal::from_doubles(from_.type(from).tensor().element, {kBytes}, places);
     return evaluated(id, known);
   }
 
@@ -142,8 +143,8 @@ class Tabulation {
     if (const std::optional<double> splat = splat_of(from_, id)) {
       const TensorType& type = node.type.tensor();
       result = type.rank() == 0 ? Literal::scalar(type.element, *splat)
-                                : Literal::from_doubles(type.element, {kEntries},
-                                                        std::vector<double>(kEntries, *splat));
+                                : Literal::from_doubles(type.element, {kBytes},
+                                                        std::vector<double>(kBytes, *splat));
     } else {
       std::vector<Value> operands;
       std::vector<Type> types;

@@ -212,41 +212,29 @@ def emulated_ways(rng, targets):
         yield ["--target", target, "--emit", rng.choice(["lib", "lib", "c"])]
 
 
-def quick_ways(rng, memory):
-    arena, state = memory
+def quick_ways(rng, arena, state=0):
+    """The same of few libraries, for steps as well."""
     budget = ["--ram", str(state + max(1, int(arena * rng.uniform(0.4, 0.95))))]
     yield "lib", "native", []
     yield "lib", rng.choice(HOSTS), rng.choice(
         [budget, ["--winograd", "on"], ["--threads", "1"], ["--threads", "4"], ["--bands", "off"]])
 
 
-def judge_forward(case, expected, noise, rng, targets):
+def judge_forward(case, expected, noise, rng, targets, quick):
     """Faults of the forward pass on this machine, on `targets` and in the evaluator. `noise`: None
     where the same bits are asked for."""
-    arena, _ = case.memory("cortex-m4", [])
     rounding = 0 if noise is None else ROUNDING + 4 * noise
-    for emit, target, options in forward_ways(rng, arena):
+    arena, _ = case.memory("native" if quick else "cortex-m4", [])
+    for emit, target, options in (quick_ways if quick else forward_ways)(rng, arena):
         winograd = "--winograd" in options and noise is not None
         yield from judge_way(case, emit, target, options, np.tile(expected, 2),
                              rounding + (WINOGRAD if winograd else 0))
+    if quick:
+        return
     result = expected.astype(np.float32).reshape(case.network.shape)
     write_data(case.folder, case.inputs, {"y": result})
     for way in [["--evaluator"], *emulated_ways(rng, targets)]:
         yield from case.verify(rounding * scale(expected), way)
-
-
-def judge_quickly(case, expected, noise, rng):
-    """Faults of few libraries, the forward pass and steps in double precision."""
-    allowed = 0 if noise is None else ROUNDING + 4 * noise
-    for emit, target, options in quick_ways(rng, case.memory("native", [])):
-        winograd = WINOGRAD if "--winograd" in options and noise is not None else 0
-        yield from judge_way(case, emit, target, options, np.tile(expected, 2), allowed + winograd)
-    train = [*TRAIN, *case.loss, *rng.choice(OPTIMIZERS)]
-    if noise is None or (reference := trained(case, train)) is None:
-        return
-    for emit, target, options in quick_ways(rng, case.memory("native", train, True)):
-        allowed = WINOGRAD if "--winograd" in options else EXACT
-        yield from judge_way(case, emit, target, [*train, *options], reference, allowed, True)
 
 
 def judge_symbolic(case, rng):
@@ -297,14 +285,17 @@ def trained(case, train):
     return reference if np.isfinite(reference).all() and scale(reference) <= WORST_SCALE else None
 
 
-def judge_training(case, rng):
-    """Faults of some steps, in double precision; one library in single precision as well."""
+def judge_training(case, rng, quick):
+    """Faults of some steps, in double precision; but for `quick` one library in single precision."""
     train = [*TRAIN, *case.loss, *rng.choice(OPTIMIZERS)]
     if (reference := trained(case, train)) is None:
         return
-    for emit, target, options in training_ways(rng, *case.memory("cortex-m4", train, True)):
+    memory = case.memory("native" if quick else "cortex-m4", train, True)
+    for emit, target, options in (quick_ways if quick else training_ways)(rng, *memory):
         allowed = WINOGRAD if "--winograd" in options else EXACT
         yield from judge_way(case, emit, target, [*train, *options], reference, allowed, True)
+    if quick:
+        return
     noise = distance(reference, case.run("lib", "native", train))
     yield from judge_way(case, "c", "cortex-m4", train, reference, ROUNDING + 8 * noise)
 
@@ -329,17 +320,15 @@ def judge(case, alone, quick, rng):
         return None
     if case.kind is quantised.Quantised:
         noise = None  # the same bits
-    if quick:
-        return list(judge_quickly(case, expected, noise, rng))
-    targets = [] if alone else rng.sample(EMULATED, 2)
+    targets = [] if alone or quick else rng.sample(EMULATED, 2)
+    faults = list(judge_forward(case, expected, noise, rng, targets, quick))
     if noise is None:
-        return list(judge_forward(case, expected, noise, rng, targets))
-    faults = list(judge_forward(case, expected, noise, rng, targets))
+        return faults
     try:
-        faults += judge_training(case, rng)
+        faults += judge_training(case, rng, quick)
     except Fault as fault:
         faults.append(f"training: {fault}")
-    return faults + list(judge_gradient(case, ["--data", case.folder]))
+    return faults if quick else faults + list(judge_gradient(case, ["--data", case.folder]))
 
 
 def main():
