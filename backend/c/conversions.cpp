@@ -128,7 +128,12 @@ Text cast_text(Prelude& prelude, Type from, Type to, const Text& a) {
     return result;
   }
   if (from.scalar == Scalar::boolean) {
-    return convert_lanes(prelude, signed_of(a.mask_bits), to, {"-" + a.at(kPostfix), kUnary});
+    // Not of signed numbers: gcc 12 takes -m > INT_MIN to be m < INT_MIN.
+    const Scalar element = signed_of(a.mask_bits);
+    const Text ones = {fmt::format("({})-({}){}", prelude.type({element, lanes}),
+                                   prelude.unsigned_type({element, lanes}), a.at(kPostfix)),
+                       kUnary};
+    return convert_lanes(prelude, element, to, ones);
   }
   return convert_lanes(prelude, from.scalar, to, a);
 }

@@ -97,6 +97,18 @@ Case gathers() {
                     loop::load(b8, "p", loop::ramp(base, loop::index_constant(1), 8)))}))}));
 }
 
+/// The larger of the least number and of 0 or 1, as a maximum of conditions begins.
+Case flags_above_the_least(int32_t lanes) {
+  ProgramBuilder b(fmt::format("flags_{}", lanes));
+  b.input("x", interesting(ElementType::f32, lanes, 33), {lanes});
+  b.output("y", ElementType::i32, {lanes});
+  const Type v = {Scalar::f32, lanes}, whole = {Scalar::i32, lanes};
+  const Expr zero = loop::broadcast(f32(0), lanes), i = loop::index_constant(0);
+  const Expr flags = loop::cast(whole, loop::binary(loop::Op::gt, loop::load(v, "x", i), zero));
+  const Expr least = loop::broadcast(loop::int_constant({Scalar::i32, 1}, INT32_MIN), lanes);
+  return b.finish(loop::store("y", i, loop::binary(loop::Op::max, least, flags)));
+}
+
 /// An unrolled register tile, as contractions have.
 Case register_tile(int32_t lanes) {
   ProgramBuilder b(fmt::format("tile_{}", lanes));
@@ -293,6 +305,7 @@ std::vector<Case> vector_cases() {
   cases.push_back(shuffles());
   cases.push_back(gathers());
   cases.push_back(register_tile(8));
+  for (const int32_t lanes : {2, 4, 8}) cases.push_back(flags_above_the_least(lanes));
   return cases;
 }
 
