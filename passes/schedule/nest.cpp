@@ -96,10 +96,14 @@ Expansion::Expansion(const Definition& definition, const Kernel& kernel,
   for (const loop::DefinitionOutput& output : definition.outputs) {
     epilogues_.push_back(output.value);
     if (!schedule.addend) continue;
+    // Once: the same may be added to the result again.
     const Expr sum = loop::var(definition.accumulators[0].name, definition.accumulators[0].type);
+    bool is_taken = false;
     epilogues_.back() = loop::rewrite(output.value, [&](const Expr& e) {
       const bool adds = loop::equal(e, sum + schedule.addend);
-      return adds || loop::equal(e, schedule.addend + sum) ? sum : e;
+      if (is_taken || !(adds || loop::equal(e, schedule.addend + sum))) return e;
+      is_taken = true;
+      return sum;
     });
   }
   for (const std::string& name : schedule.reduce_order) {
