@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -109,8 +110,10 @@ SymbolValues sizes_for(const loop::Program& program, const std::vector<Literal>&
     }
   }
   for (const auto& [name, range] : program.symbols) {
-    auto found = values.find(name);
-    if (found == values.end()) values[name] = range.min;
+    // As large as can be where only the results will tell.
+    const bool is_measured = std::ranges::any_of(
+        entry.extents, [&](const auto& extent) { return extent.second == name; });
+    values.emplace(name, is_measured ? range.max : range.min);
   }
   return values;
 }
@@ -312,9 +315,19 @@ std::vector<DeviceReply> DeviceImage::run(const std::vector<DeviceCall>& calls) 
     const DeviceCase& which = impl_->cases[impl_->find_case(calls[c].model, calls[c].entry)];
     harness_reply head = reader.take<harness_reply>();
     DeviceReply reply{head.status, {}, int64_t(head.stack_bytes), findings_of(head.flags)};
-    for (const DeviceArgument& output : which.outputs) {
-      uint64_t held = reader.take<uint64_t>();
-      const char* bytes = reader.take_bytes(held);
+    std::vector<std::pair<uint64_t, const char*>> held_bytes;
+    for (size_t k = 0; k < which.outputs.size(); ++k) {
+      const uint64_t held = reader.take<uint64_t>();
+      held_bytes.emplace_back(held, reader.take_bytes(held));
+      const std::string extent = which.entry ? which.entry->outputs[k].extent : std::string();
+      if (extent.empty()) continue;
+      if (held != sizeof(int64_t)) throw InternalError("the device's answer has no extent");
+      std::memcpy(&sizes[c][extent], held_bytes.back().second, sizeof(int64_t));
+    }
+    for (size_t k = 0; k < which.outputs.size(); ++k) {
+      if (which.entry && !which.entry->outputs[k].extent.empty()) continue;  // the shapes tell
+      const DeviceArgument& output = which.outputs[k];
+      const auto [held, bytes] = held_bytes[k];
       if (held == 0 && output.max_bytes > 0) {  // a null output
         reply.outputs.emplace_back();
         continue;

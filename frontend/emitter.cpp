@@ -270,6 +270,13 @@ ValueId Emitter::take(ValueId x, ValueId indices, int64_t axis) {
   check_axis(x, axis);
   GatherAttrs attrs;
   const int64_t index_rank = rank(indices);
+  if (extent(x, axis) == Dim(0)) {  // there is nothing to take, and nothing is taken
+    Shape result = shape(x);
+    const Shape places = shape(indices);
+    result.erase(result.begin() + axis);
+    result.insert(result.begin() + axis, places.begin(), places.end());
+    return filled({element(x), result}, 0);
+  }
   attrs.offset_dims = counting(axis);
   for (int64_t i = axis + 1; i < rank(x); ++i) attrs.offset_dims.push_back(i - 1 + index_rank);
   attrs.collapsed_slice_dims = {axis};

@@ -182,6 +182,20 @@ std::string NodeContext::initializer(size_t i) const {
   return is_one ? node.loc.node : "";
 }
 
+ValueId NodeContext::prefix(ValueId x, ValueId count, int64_t axis) {
+  std::string name;
+  const std::string& whose = node_.outputs[0].empty() ? node_.op_type : node_.outputs[0];
+  for (const unsigned char c : whose) {
+    name += c < 128 && std::isalnum(c) ? static_cast<char>(c) : '_';
+  }
+  name = (std::isdigit(static_cast<unsigned char>(name[0])) ? "n" : "") + name + "_count";
+  SymbolRanges& symbols = services_.module.symbols;
+  std::string fresh = name;
+  for (int i = 2; symbols.contains(fresh); ++i) fresh = fmt::format("{}_{}", name, i);
+  symbols[fresh] = {0, e.extent(x, axis).range(symbols).max};
+  return e.emit(ops::prefix, {x, count}, PrefixAttrs{axis, Dim::symbol(fresh)});
+}
+
 FunctionRef NodeContext::function(
     const std::string& name, const std::vector<Type>& params,
     const std::function<ValueId(Emitter&, const std::vector<ValueId>&)>& body) {

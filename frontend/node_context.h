@@ -126,6 +126,10 @@ class NodeContext {
   /// The initializer that input i is, also by way of Identity nodes; empty when it is none.
   std::string initializer(size_t i) const;
 
+  /// The first `count` (an i64 scalar) positions along an axis; a new symbol, named after the
+  /// node's first output, stands for how many these are.
+  ValueId prefix(ValueId x, ValueId count, int64_t axis);
+
   /// Adds a function made of core operators: the body of a loop. Its name begins with `name`.
   FunctionRef function(const std::string& name, const std::vector<Type>& params,
                        const std::function<ValueId(Emitter&, const std::vector<ValueId>&)>& body);

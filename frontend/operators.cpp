@@ -11,16 +11,43 @@ namespace {
 
 using Family = std::span<const OperatorRule> (*)();
 
-constexpr Family kFamilies[] = {
-    elementwise_rules,       activation_rules, reduction_rules,     contraction_rules,
-    convolution_rules,       pooling_rules,    normalization_rules, shape_rules,
-    slicing_rules,           creation_rules,   indexing_rules,      loss_rules,
-    training_rules,          dropout_rules,    quantization_rules,  attention_rules,
-    attention_contrib_rules, fused_rules,      resample_rules,      geometry_rules,
-    roi_align_rules,         roi_pool_rules,   deform_conv_rules,   recurrent_rules,
-    control_rules,           spectrum_rules,   ml_linear_rules,     ml_tree_rules,
-    ml_ensemble_rules,       ml_svm_rules,     ml_encoder_rules,    quantization_contrib_rules,
-    packed_weights_rules,    sequence_rules,   random_rules};
+constexpr Family kFamilies[] = {elementwise_rules,
+                                activation_rules,
+                                reduction_rules,
+                                contraction_rules,
+                                convolution_rules,
+                                pooling_rules,
+                                normalization_rules,
+                                shape_rules,
+                                slicing_rules,
+                                creation_rules,
+                                indexing_rules,
+                                loss_rules,
+                                selection_rules,
+                                suppression_rules,
+                                training_rules,
+                                dropout_rules,
+                                quantization_rules,
+                                attention_rules,
+                                attention_contrib_rules,
+                                fused_rules,
+                                resample_rules,
+                                geometry_rules,
+                                roi_align_rules,
+                                roi_pool_rules,
+                                deform_conv_rules,
+                                recurrent_rules,
+                                control_rules,
+                                spectrum_rules,
+                                ml_linear_rules,
+                                ml_tree_rules,
+                                ml_ensemble_rules,
+                                ml_svm_rules,
+                                ml_encoder_rules,
+                                quantization_contrib_rules,
+                                packed_weights_rules,
+                                sequence_rules,
+                                random_rules};
 
 const std::vector<OperatorRule>& all_rules() {
   static const std::vector<OperatorRule> rules = [] {
@@ -95,17 +122,16 @@ const OperatorRule* find_rule(std::string_view domain, std::string_view name, in
 }
 
 std::string_view advice_for(std::string_view domain, std::string_view name) {
-  constexpr std::string_view kData =
-      "how large its result is depends on data, and memory is planned before; leave this part to "
-      "the caller";
   constexpr std::string_view kString = "strings are not supported; leave this part to the caller";
   constexpr std::string_view kMap = "maps are not supported; export with tensors";
   static const std::map<std::pair<std::string_view, std::string_view>, std::string_view> advice = {
-      {{"", "NonZero"}, kData},          {{"", "NonMaxSuppression"}, kData},
-      {{"", "Unique"}, kData},           {{"", "StringNormalizer"}, kString},
-      {{"", "StringSplit"}, kString},    {{"", "StringConcat"}, kString},
-      {{"", "RegexFullMatch"}, kString}, {{"ai.onnx.ml", "CategoryMapper"}, kString},
-      {{"ai.onnx.ml", "CastMap"}, kMap}, {{"ai.onnx.ml", "DictVectorizer"}, kMap},
+      {{"", "StringNormalizer"}, kString},
+      {{"", "StringSplit"}, kString},
+      {{"", "StringConcat"}, kString},
+      {{"", "RegexFullMatch"}, kString},
+      {{"ai.onnx.ml", "CategoryMapper"}, kString},
+      {{"ai.onnx.ml", "CastMap"}, kMap},
+      {{"ai.onnx.ml", "DictVectorizer"}, kMap},
   };
   const auto found = advice.find({domain, name});
   if (found != advice.end()) return found->second;

@@ -67,6 +67,8 @@ std::span<const OperatorRule> slicing_rules();
 std::span<const OperatorRule> sequence_rules();
 std::span<const OperatorRule> creation_rules();
 std::span<const OperatorRule> indexing_rules();
+std::span<const OperatorRule> selection_rules();
+std::span<const OperatorRule> suppression_rules();
 std::span<const OperatorRule> loss_rules();
 std::span<const OperatorRule> training_rules();
 std::span<const OperatorRule> dropout_rules();

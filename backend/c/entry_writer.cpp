@@ -44,6 +44,7 @@ class EntryWriter {
   void loop(const Step& step);
   void branch(const Step& step);
   void hooked_step(const Step& step, const StepAbi& hook);
+  void measure(const Step& step);
   std::string pointer(BufferId id);
   std::string dim(const Dim& d);
   void step(const Step& step);
@@ -53,8 +54,9 @@ class EntryWriter {
   const std::map<std::string, loop::MathFunction> no_functions_;
   FunctionWriter writer_;
   std::map<BufferId, std::string> pointers_;
-  std::set<std::string> symbols_;  // mentioned
-  std::set<BufferId> optional_;    // outputs
+  std::set<std::string> symbols_;             // mentioned
+  std::set<BufferId> optional_;               // outputs
+  std::map<BufferId, std::string> measured_;  // EntryPoint::extents that steps depend on
   bool uses_arena_ = false, uses_state_ = false;
   size_t next_step_ = 0;  // number among all steps of the entry point
 };
@@ -214,6 +216,21 @@ void EntryWriter::step(const Step& step) {
     return;
   }
   hooked_step(step, hook);
+  measure(step);
+}
+
+/// The symbols whose values the step has written, taken into their ranges.
+void EntryWriter::measure(const Step& step) {
+  if (measured_.empty()) return;
+  for (const BufferId id : loop::written_buffers(context_.program, step)) {
+    const auto extent = measured_.find(id);
+    if (extent == measured_.end()) continue;
+    const DimRange& range = context_.program.symbols.at(extent->second);
+    const auto literal = [](int64_t number) { return integer_literal(Scalar::i64, number); };
+    writer_.line(fmt::format("{0} = (index_t)(*{1} < {2} ? {2} : *{1} > {3} ? {3} : *{1});",
+                             writer_.local(extent->second), pointers_.at(id), literal(range.min),
+                             literal(range.max)));
+  }
 }
 
 void EntryWriter::steps(const std::vector<Step>& list) {
@@ -308,6 +325,11 @@ std::string EntryWriter::signature() const {
 
 std::string EntryWriter::write(const loop::EntryPoint& entry) {
   optional_ = entry.optional_outputs;
+  for (const Step& step : entry.steps) {
+    for (const BufferId id : loop::extent_buffers(context_.program, step)) {
+      if (entry.extents.contains(id)) measured_[id] = entry.extents.at(id);
+    }
+  }
   for (const TensorField& field : abi_.inputs) {
     if (field.range) range_check(field);
   }
@@ -331,6 +353,9 @@ std::string EntryWriter::write(const loop::EntryPoint& entry) {
     if (!symbols_.contains(size.symbol)) continue;
     text += fmt::format("  const index_t {} = (index_t)in->{};\n", writer_.local(size.symbol),
                         size.identifier);
+  }
+  for (const auto& [id, symbol] : measured_) {
+    text += fmt::format("  index_t {} = 0;\n", writer_.local(symbol));
   }
   return text + steps + "  return BC_OK;\n}\n";
 }

@@ -65,6 +65,8 @@ std::vector<TensorField> tensor_fields(const loop::Program& program, const loop:
     field.nullable = field.max_elements == 0 || entry.optional_outputs.contains(id);
     const auto range = entry.ranges.find(id);
     if (range != entry.ranges.end()) field.range = range->second;
+    const auto extent = entry.extents.find(id);
+    if (extent != entry.extents.end()) field.extent = extent->second;
     fields.push_back(std::move(field));
   }
   return fields;
@@ -109,7 +111,8 @@ std::vector<Check> checks_of(const Abi& abi, const EntryAbi& entry) {
 std::vector<SizeField> size_fields(const loop::Program& program, Identifiers& names) {
   std::vector<SizeField> fields;
   Identifiers macro_names({"ARENA", "STACK", "WEIGHT", "MODEL", "STATE", "PARAMETER"});
-  const std::set<std::string> bound = loop::loop_symbols(program);
+  std::set<std::string> bound = loop::loop_symbols(program);
+  bound.merge(loop::measured_symbols(program));
   for (const auto& [symbol, range] : program.symbols) {
     if (bound.contains(symbol)) continue;
     const std::string identifier = names.make(symbol);

@@ -56,6 +56,8 @@ struct TensorField {
   bool nullable = false;
   /// What the values may be; checked after all of EntryAbi::checks, BC_ERROR_INDEX.
   std::optional<loop::ValueRange> range;
+  /// The symbol whose value this output is; empty: none.
+  std::string extent;
 };
 
 /// One test of an entry point: answers `status` when it fails. Emitted in the order given.

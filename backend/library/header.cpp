@@ -27,6 +27,7 @@ std::string field_comment(const TensorField& field) {
   if (field.identifier != field.name) text += fmt::format(", \"{}\"", comment_text(field.name));
   if (field.range) text += range_text(*field.range);
   if (field.nullable) text += ", or null";
+  if (!field.extent.empty()) text += fmt::format(", the extent {} of others", field.extent);
   return comment_text(text);
 }
 

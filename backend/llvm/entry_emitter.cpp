@@ -68,6 +68,7 @@ class EntryEmitter {
   llvm::Value* loop_end(const Step& step);
   llvm::Value* is_true(BufferId id);
   void emit_hooked_step(const Step& step, const StepAbi& abi);
+  void measure(const Step& step);
   void emit_copy(const Step& step);
   void allocate_closure();
   void begin_step(int32_t number);
@@ -352,6 +353,26 @@ void EntryEmitter::emit_step(const Step& step) {
     return;
   }
   emit_hooked_step(step, abi);
+  measure(step);
+}
+
+/// The symbols whose values the step has written, taken into their ranges.
+void EntryEmitter::measure(const Step& step) {
+  if (entry_.extents.empty()) return;
+  llvm::Type* int64 = llvm::Type::getInt64Ty(context_);
+  for (const BufferId id : loop::written_buffers(program_, step)) {
+    const auto extent = entry_.extents.find(id);
+    if (extent == entry_.extents.end()) continue;
+    const DimRange& range = program_.symbols.at(extent->second);
+    llvm::Value* value = builder_.CreateLoad(int64, arguments_.at(id));
+    for (const auto& [bound, is_min] : {std::pair{range.min, true}, {range.max, false}}) {
+      llvm::Constant* limit = llvm::ConstantInt::getSigned(int64, bound);
+      llvm::Value* outside =
+          is_min ? builder_.CreateICmpSLT(value, limit) : builder_.CreateICmpSGT(value, limit);
+      value = builder_.CreateSelect(outside, limit, value);
+    }
+    environment_.values[extent->second] = builder_.CreateIntCast(value, types_.index(), true);
+  }
 }
 
 void EntryEmitter::emit_steps(const std::vector<Step>& steps) {

@@ -53,6 +53,7 @@ std::vector<Argument> arguments_of(const loop::Program& program,
 struct Entry {
   EntryAbi abi;
   std::vector<Argument> inputs, outputs;
+  SymbolRanges symbols;
 };
 
 /// Values of the symbols: those given, else from the inputs' shapes.
@@ -182,7 +183,7 @@ CompiledProgram::CompiledProgram(const loop::Program& program, const TargetInfo&
     const loop::EntryPoint& entry = program.entries[i];
     const EntryAbi& abi = impl_->abi.entries[i];
     impl_->entries[entry.name] = {abi, arguments_of(program, entry.inputs),
-                                  arguments_of(program, entry.outputs)};
+                                  arguments_of(program, entry.outputs), program.symbols};
     impl_->symbols[abi.symbol] = reinterpret_cast<void*>(loader.getSymbol(abi.symbol).getAddress());
   }
   for (const StateFunction& function : impl_->abi.functions) {
@@ -244,7 +245,11 @@ std::vector<Literal> CompiledProgram::call(const std::string& name,
     throw CompileError(
         fmt::format("{} takes {} inputs, not {}", name, entry.inputs.size(), inputs.size()));
   }
-  const SymbolValues sizes = live_sizes(entry, inputs, given);
+  SymbolValues sizes = live_sizes(entry, inputs, given);
+  // Room for the largest result there can be.
+  for (const TensorField& field : entry.abi.outputs) {
+    if (!field.extent.empty()) sizes[field.extent] = entry.symbols.at(field.extent).max;
+  }
   std::vector<uint64_t> in_words, out_words;
   for (const SizeField& size : entry.abi.sizes) {
     in_words.push_back(static_cast<uint64_t>(sizes.at(size.symbol)));
@@ -280,9 +285,16 @@ std::vector<Literal> CompiledProgram::call(const std::string& name,
     throw CompileError(
         fmt::format("{} answered {}", entry.abi.symbol, macro_of(static_cast<Status>(status))));
   }
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::string& symbol = entry.abi.outputs[i].extent;
+    if (!symbol.empty()) memcpy(&sizes[symbol], results[i].data(), sizeof(int64_t));
+  }
   std::vector<Literal> outputs;
   for (size_t i = 0; i < results.size(); ++i) {
-    results[i].pop_back();
+    if (!entry.abi.outputs[i].extent.empty()) continue;  // the shapes tell
+    int64_t bytes = byte_size(entry.outputs[i].element);
+    for (const int64_t extent : live_shape(entry.outputs[i], sizes)) bytes *= extent;
+    results[i].resize(static_cast<size_t>(bytes));
     outputs.emplace_back(entry.outputs[i].element, live_shape(entry.outputs[i], sizes),
                          std::move(results[i]));
   }

@@ -42,9 +42,9 @@ class CompiledProgram {
   /// there is none.
   void* symbol(const std::string& name) const;
 
-  /// Calls an entry point: inputs in order → outputs in order. Live sizes come from the inputs'
-  /// shapes where a dimension is a bare symbol; `sizes` gives the others. Throws CompileError with
-  /// the status when the call answers anything but BC_OK.
+  /// Calls an entry point: inputs in order → outputs in order (extents are in their shapes). Live
+  /// sizes come from the inputs' shapes where a dimension is a bare symbol; `sizes` gives the
+  /// others. Throws CompileError with the status when the call answers anything but BC_OK.
   std::vector<Literal> run(const std::string& entry, const std::vector<Literal>& inputs,
                            const SymbolValues& sizes = {}) const;
 

@@ -195,24 +195,6 @@ void reverse_sequence(NodeContext& n) {
   n.result(take_along(n.e, n.input(0), n.e.select(inside, mirrored, position), time));
 }
 
-/// Keeps the positions where a condition that import knows holds.
-void compress(NodeContext& n) {
-  const Ints condition = n.ints(1);
-  ValueId x = n.input(0);
-  const int64_t axis = n.has_attr("axis") ? n.attr_axis("axis", 0, n.rank(0)) : 0;
-  if (!n.has_attr("axis")) x = n.e.reshape(x, {n.type(0).element_count()});
-  Ints kept;
-  for (size_t i = 0; i < condition.size(); ++i) {
-    if (condition[i] != 0) kept.push_back(static_cast<int64_t>(i));
-  }
-  const Dim extent = n.e.extent(x, axis);
-  if (!kept.empty() && !(extent.is_constant() && kept.back() < extent.constant())) {
-    n.fail("the condition is longer than the axis");
-  }
-  const int64_t count = static_cast<int64_t>(kept.size());
-  n.result(take_known(n, x, n.e.constant(Literal::from_ints({count}, kept)), axis));
-}
-
 constexpr int64_t kNew = kNewestOpset;
 
 const OperatorRule kRules[] = {
@@ -229,7 +211,6 @@ const OperatorRule kRules[] = {
     {"TopK", 10, 10, 2, 2, top_k, "axis:i"},
     {"TopK", 11, kNew, 2, 2, top_k, "axis:i largest:i sorted:i"},
     {"ReverseSequence", 10, kNew, 2, 2, reverse_sequence, "batch_axis:i time_axis:i"},
-    {"Compress", 9, kNew, 2, 2, compress, "axis:i"},
 };
 
 }  // namespace

@@ -102,7 +102,10 @@ std::vector<ValueId> copy_parameters(Builder& builder, const Function& function)
 }
 
 Rewriter::Rewriter(const Module& module, const Function& from)
-    : from_(from), builder_(module, from.name), now_(from.nodes.size()) {
+    : from_(from),
+      builder_(module, from.name),
+      now_(from.nodes.size()),
+      measured_(measured_symbols(from)) {
   const std::vector<ValueId> copies = copy_parameters(builder_, from);
   for (size_t i = 0; i < copies.size(); ++i) map(from.params[i], copies[i]);
   builder_.set_loc({});
@@ -129,6 +132,7 @@ void Rewriter::map(ValueId old, ValueId now) {
 ValueId Rewriter::copy(ValueId old) {
   if (mapped(old)) return (*this)[old];
   const Node& node = from_.node(old);
+  if (!measured_.empty()) copy_symbols(node);
   std::vector<ValueId> operands;
   operands.reserve(node.operands.size());
   for (const ValueId operand : node.operands) operands.push_back((*this)[operand]);
@@ -140,6 +144,16 @@ ValueId Rewriter::copy(ValueId old) {
   return now;
 }
 
+/// A symbol has its value before a type mentions it.
+void Rewriter::copy_symbols(const Node& node) {
+  for (const std::string& symbol : mentioned_symbols(node)) {
+    const auto source = measured_.find(symbol);
+    if (source != measured_.end() && &from_.node(source->second) != &node) {
+      copy_all(source->second);
+    }
+  }
+}
+
 ValueId Rewriter::copy_all(ValueId old) {
   if (mapped(old)) return (*this)[old];
   for (const ValueId operand : from_.node(old).operands) copy_all(operand);
@@ -147,15 +161,9 @@ ValueId Rewriter::copy_all(ValueId old) {
 }
 
 Function Rewriter::finish() {
-  std::vector<bool> needed(from_.nodes.size(), false);
-  needed[static_cast<size_t>(from_.result.index)] = true;
-  for (size_t i = needed.size(); i-- > 0;) {
-    needed[i] = needed[i] && !now_[i].valid();
-    if (!needed[i]) continue;
-    for (const ValueId operand : from_.nodes[i].operands) {
-      needed[static_cast<size_t>(operand.index)] = true;
-    }
-  }
+  std::vector<char> given(now_.size());
+  for (size_t i = 0; i < given.size(); ++i) given[i] = now_[i].valid();
+  const std::vector<char> needed = needed_nodes(from_, {from_.result}, given);
   for (size_t i = 0; i < needed.size(); ++i) {
     if (needed[i]) copy(ValueId(static_cast<int64_t>(i)));
   }

@@ -62,9 +62,12 @@ class Rewriter {
   Function finish();
 
  private:
+  void copy_symbols(const Node& node);
+
   const Function& from_;
   Builder builder_;
   std::vector<ValueId> now_;
+  std::map<std::string, ValueId> measured_;
 };
 
 }  // namespace backcast

@@ -136,14 +136,37 @@ DimRange relaxed_range(const Dim& d, const SymbolRanges& ranges, int refinements
       r.max == kEver ? kEver : math::floor_div(math::add(r.max, above), scale)};
 }
 
+/// Bounds d through min(a, b) <= a and max(a, b) >= a, which lets a cancel against other terms:
+/// N - min(N, 3) is not negative.
+DimRange extremum_range(const Dim& d, const SymbolRanges& ranges, int refinements) {
+  DimRange result{kNever, kEver};
+  for (const Term& term : d.terms()) {
+    const Atom& atom = *term.atoms[0];
+    const bool is_min = atom.kind == Kind::min;
+    if (term.atoms.size() != 1 || !(is_min || atom.kind == Kind::max)) continue;
+    const bool is_above = is_min == (term.coefficient > 0);  // what takes its place, than d
+    for (const Dim* side : {&atom.a, &atom.b}) {
+      const Dim other = d - Dim::from_terms(0, {term}) + Dim(term.coefficient) * *side;
+      const DimRange r = range_of(other, ranges, refinements);
+      if (is_above) {
+        result.max = std::min(result.max, r.max);
+      } else {
+        result.min = std::max(result.min, r.min);
+      }
+    }
+  }
+  return result;
+}
+
 DimRange range_of(const Dim& d, const SymbolRanges& ranges, int refinements) {
   DimRange sum{d.constant_term(), d.constant_term()};
-  bool divides = false;
+  bool divides = false, chooses = false;
   for (const Term& term : d.terms()) {
     DimRange product{term.coefficient, term.coefficient};
     for (const Dim::AtomPtr& atom : term.atoms) {
       product = range_product(product, range_of_atom(*atom, ranges, refinements));
       divides |= atom->kind == Kind::floor_div;
+      chooses |= atom->kind == Kind::min || atom->kind == Kind::max;
     }
     sum = range_sum(sum, product);
   }
@@ -151,6 +174,12 @@ DimRange range_of(const Dim& d, const SymbolRanges& ranges, int refinements) {
     try {
       sum = intersect(sum, relaxed_range(d, ranges, refinements - 1));
     } catch (const CompileError&) {  // the scaled expression overflows: nothing to gain
+    }
+  }
+  if (chooses && d.terms().size() > 1 && refinements > 0) {
+    try {
+      sum = intersect(sum, extremum_range(d, ranges, refinements - 1));
+    } catch (const CompileError&) {
     }
   }
   return sum;

@@ -51,6 +51,58 @@ std::vector<int> use_counts(const Function& function) {
   return counts;
 }
 
+std::string measured_symbol(const Node& node) {
+  if (node.op == nullptr || node.op->name != "prefix") return {};
+  std::set<std::string> symbols;
+  for (const AttrField& field : node.attrs.fields()) {
+    if (const Dim* dim = std::get_if<Dim>(&field.value)) dim->collect_symbols(symbols);
+  }
+  return symbols.empty() ? std::string() : *symbols.begin();
+}
+
+std::map<std::string, ValueId> measured_symbols(const Function& function) {
+  std::map<std::string, ValueId> found;
+  for (int64_t i = 0; i < function.size(); ++i) {
+    const std::string symbol = measured_symbol(function.node(ValueId(i)));
+    if (!symbol.empty()) found.emplace(symbol, ValueId(i));
+  }
+  return found;
+}
+
+std::set<std::string> mentioned_symbols(const Node& node) {
+  std::set<std::string> symbols;
+  for (const TensorType& tensor : flatten(node.type)) {
+    for (const Dim& extent : tensor.shape) extent.collect_symbols(symbols);
+  }
+  if (node.attrs.empty() || node.op->name == "constant") return symbols;
+  for (const AttrField& field : node.attrs.fields()) {
+    if (const Dim* dim = std::get_if<Dim>(&field.value)) dim->collect_symbols(symbols);
+    const Dims* dims = std::get_if<Dims>(&field.value);
+    if (dims == nullptr) continue;
+    for (const Dim& dim : *dims) dim.collect_symbols(symbols);
+  }
+  return symbols;
+}
+
+std::vector<char> needed_nodes(const Function& function, const std::vector<ValueId>& roots,
+                               const std::vector<char>& given) {
+  const std::map<std::string, ValueId> measured = measured_symbols(function);
+  std::vector<char> needed(function.nodes.size(), 0);
+  for (const ValueId id : roots) needed[static_cast<size_t>(id.index)] = 1;
+  for (size_t i = needed.size(); i-- > 0;) {
+    if (!given.empty() && given[i]) needed[i] = 0;
+    if (!needed[i]) continue;
+    const Node& node = function.nodes[i];
+    for (const ValueId operand : node.operands) needed[static_cast<size_t>(operand.index)] = 1;
+    if (measured.empty()) continue;
+    for (const std::string& symbol : mentioned_symbols(node)) {
+      const auto found = measured.find(symbol);
+      if (found != measured.end()) needed[static_cast<size_t>(found->second.index)] = 1;
+    }
+  }
+  return needed;
+}
+
 bool is_parameter(const Node& node) { return node.op->name == "parameter"; }
 
 std::string parameter_name(const Node& node) {

@@ -95,6 +95,17 @@ const StateVariable* find_state(const Module& module, const std::string& name);
 /// How many nodes use each value (the result counts as one use).
 std::vector<int> use_counts(const Function& function);
 
+/// The symbol that gets its value from this node (a `prefix`); empty for any other.
+std::string measured_symbol(const Node& node);
+/// The nodes that give symbols their values, by symbol.
+std::map<std::string, ValueId> measured_symbols(const Function& function);
+/// What the type and the attributes of a node mention.
+std::set<std::string> mentioned_symbols(const Node& node);
+/// One flag per node: whether `roots` need it, be it for the value of a symbol. What is `given` (a
+/// flag per node; empty: nothing) is not needed, and neither is what only it needs.
+std::vector<char> needed_nodes(const Function& function, const std::vector<ValueId>& roots,
+                               const std::vector<char>& given = {});
+
 /// Whether the node is a parameter of its function.
 bool is_parameter(const Node& node);
 /// The name of a parameter node; empty for any other.

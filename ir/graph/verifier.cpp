@@ -10,25 +10,13 @@
 namespace backcast {
 namespace {
 
-void collect_symbols(const Type& type, std::set<std::string>& symbols) {
-  for (const TensorType& tensor : flatten(type)) {
-    for (const Dim& d : tensor.shape) d.collect_symbols(symbols);
-  }
-}
-
-void collect_symbols(const Attrs& attrs, std::set<std::string>& symbols) {
-  for (const AttrField& field : attrs.fields()) {
-    if (const Dim* dim = std::get_if<Dim>(&field.value)) dim->collect_symbols(symbols);
-    const Dims* dims = std::get_if<Dims>(&field.value);
-    if (!dims) continue;
-    for (const Dim& d : *dims) d.collect_symbols(symbols);
-  }
-}
-
 class FunctionVerifier {
  public:
   FunctionVerifier(const Module& module, const Function& function, const std::string& prefix)
-      : module_(module), function_(function), prefix_(prefix) {}
+      : module_(module),
+        function_(function),
+        prefix_(prefix),
+        measured_(measured_symbols(function)) {}
 
   void run() {
     for (size_t i = 0; i < function_.nodes.size(); ++i) check_node(i);
@@ -57,7 +45,7 @@ class FunctionVerifier {
     }
     check(node.attrs.same_struct(node.op->default_attrs),
           who + " has attributes of another operator");
-    check_symbols(node, who);
+    check_symbols(node, ValueId(static_cast<int64_t>(i)), who);
     for (const std::string& callee : called_functions(node)) {
       check(module_.functions.contains(callee), who + " calls @" + callee + ", which is missing");
     }
@@ -71,13 +59,15 @@ class FunctionVerifier {
     }
   }
 
-  void check_symbols(const Node& node, const std::string& who) const {
-    std::set<std::string> symbols;
-    collect_symbols(node.type, symbols);
-    if (node.op->name != "constant") collect_symbols(node.attrs, symbols);
-    for (const std::string& symbol : symbols) {
+  void check_symbols(const Node& node, ValueId at, const std::string& who) const {
+    for (const std::string& symbol : mentioned_symbols(node)) {
       check(module_.symbols.contains(symbol), who + " uses the undeclared symbol " + symbol);
+      const auto measured = measured_.find(symbol);
+      check(measured == measured_.end() || measured->second <= at,
+            who + " uses the symbol " + symbol + " before it has a value");
     }
+    const std::string own = measured_symbol(node);
+    check(own.empty() || measured_.at(own) == at, who + " gives " + own + " a second value");
   }
 
   void check_parameter(const Node& node, size_t i, const std::string& who) const {
@@ -105,6 +95,7 @@ class FunctionVerifier {
   const Module& module_;
   const Function& function_;
   const std::string& prefix_;
+  const std::map<std::string, ValueId> measured_;
 };
 
 /// States and results that an entry binds by name have the state's type; its guard is a result.

@@ -72,7 +72,8 @@ bool equal_steps(const Step& a, const Step& b) {
 bool equal_entries(const EntryPoint& a, const EntryPoint& b) {
   return a.name == b.name && a.inputs == b.inputs && a.outputs == b.outputs &&
          a.ranges == b.ranges && a.optional_outputs == b.optional_outputs &&
-         a.required_count == b.required_count && all_equal(a.steps, b.steps, equal_steps);
+         a.extents == b.extents && a.required_count == b.required_count &&
+         all_equal(a.steps, b.steps, equal_steps);
 }
 
 template <class Map, class F>

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ir/graph/error.h"
+#include "ir/loop/step_access.h"
 #include "ir/loop/translate.h"
 
 namespace backcast::loop {
@@ -87,7 +88,9 @@ class Run {
 
   std::vector<Literal> outputs() {
     std::vector<Literal> results;
-    for (const BufferId id : entry_.outputs) results.push_back(value_of(id));
+    for (const BufferId id : entry_.outputs) {
+      if (!entry_.extents.contains(id)) results.push_back(value_of(id));
+    }
     return results;
   }
 
@@ -122,8 +125,19 @@ class Run {
           if (!steps(is_true(step.buffers.at(0)) ? step.body : step.otherwise)) return false;
           break;
       }
+      if (!entry_.extents.empty()) measure(step);
     }
     return true;
+  }
+
+  /// The symbols whose values the step has written.
+  void measure(const Step& step) {
+    for (const BufferId id : written_buffers(program_, step)) {
+      const auto extent = entry_.extents.find(id);
+      if (extent == entry_.extents.end()) continue;
+      const DimRange& range = program_.symbols.at(extent->second);
+      symbols_[extent->second] = std::clamp(value_of(id).as_int(0), range.min, range.max);
+    }
   }
 
   bool is_true(BufferId id) { return value_of(id).as_int(0) != 0; }

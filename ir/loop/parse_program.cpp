@@ -284,10 +284,14 @@ class ProgramParser {
 
   void conditions(EntryPoint& entry) {
     while (!in_.next_is("{")) {
-      const size_t word = kernels_.one_of({"range", "optional", "requires"});
+      const size_t word = kernels_.one_of({"range", "optional", "requires", "extent"});
       const BufferId id = buffer_id();
       if (word == 1) entry.optional_outputs.insert(id);
       if (word == 2) entry.required_count = id;
+      if (word == 3) {
+        in_.expect("of");
+        entry.extents[id] = in_.name();
+      }
       if (word != 0) continue;
       ValueRange& range = entry.ranges[id];
       in_.expect("in");

@@ -190,6 +190,9 @@ std::string conditions_text(const Program& program, const EntryPoint& entry) {
     if (range.ignore) text += fmt::format(" ignore {}", *range.ignore);
   }
   for (const BufferId id : entry.optional_outputs) text += " optional " + name(id);
+  for (const auto& [id, symbol] : entry.extents) {
+    text += fmt::format(" extent {} of {}", name(id), name_text(symbol));
+  }
   if (entry.required_count != -1) text += " requires " + name(entry.required_count);
   return text;
 }

@@ -26,7 +26,43 @@ void collect(const Program& program, const Step& first, bool writes, std::set<Bu
   }
 }
 
+/// The symbols of what the step itself passes on: sizes, counts, places, what a copy is of.
+std::set<std::string> symbols_of(const Program& program, const Step& step) {
+  std::set<std::string> symbols;
+  step.count.collect_symbols(symbols);
+  for (const Dim& size : step.sizes) size.collect_symbols(symbols);
+  for (const BufferId id : step.buffers) {
+    if (id < 0) continue;
+    byte_offset(program, id).collect_symbols(symbols);
+    if (step.kind != StepKind::copy) continue;
+    for (const Dim& extent : program.buffer(id).shape) extent.collect_symbols(symbols);
+  }
+  return symbols;
+}
+
 }  // namespace
+
+std::set<BufferId> extent_buffers(const Program& program, const Step& step) {
+  std::set<BufferId> found;
+  for (const EntryPoint& entry : program.entries) {
+    if (entry.extents.empty()) continue;
+    const std::set<std::string> symbols = symbols_of(program, step);
+    for (const auto& [id, symbol] : entry.extents) {
+      if (symbols.contains(symbol)) found.insert(id);
+    }
+  }
+  for (const Step& inner : step.body) found.merge(extent_buffers(program, inner));
+  for (const Step& inner : step.otherwise) found.merge(extent_buffers(program, inner));
+  return found;
+}
+
+std::set<std::string> measured_symbols(const Program& program) {
+  std::set<std::string> symbols;
+  for (const EntryPoint& entry : program.entries) {
+    for (const auto& [id, symbol] : entry.extents) symbols.insert(symbol);
+  }
+  return symbols;
+}
 
 Dim byte_offset(const Program& program, BufferId id) {
   Dim bytes;
@@ -56,6 +92,7 @@ std::set<BufferId> written_buffers(const Program& program, const Step& step) {
 std::set<BufferId> read_buffers(const Program& program, const Step& step) {
   std::set<BufferId> found;
   collect(program, step, false, found);
+  found.merge(extent_buffers(program, step));
   return found;
 }
 

@@ -19,7 +19,13 @@ AccessMode operand_mode(const Program& program, const Step& step, size_t i);
 bool runs_in_full(const Step& step);
 /// The owners of what a step writes (or updates), its body included. Kernels must exist.
 std::set<BufferId> written_buffers(const Program& program, const Step& step);
-/// The owners of what a step reads (or updates), its body included.
+/// The outputs that the extents a step depends on are read from (EntryPoint::extents), its body
+/// included.
+std::set<BufferId> extent_buffers(const Program& program, const Step& step);
+/// The symbols that steps give their values: they have none on entry and are no fields of the
+/// interface.
+std::set<std::string> measured_symbols(const Program& program);
+/// The owners of what a step reads (or updates), its extents and its body included.
 std::set<BufferId> read_buffers(const Program& program, const Step& step);
 /// Calls f(id) for every buffer that a step names, those of nested steps included. The step is
 /// const or not, and so are the ids.

@@ -89,11 +89,39 @@ class StateChecker {
         fail("entry " + entry.name + " has a range of something that is no input of integers");
       }
     }
+    check_extents(entry);
     if (entry.required_count == -1) return;
     const Buffer& count = program_.buffer(entry.required_count);
     const bool is_count = count.element == ElementType::i32 || count.element == ElementType::u32;
     if (count.kind != BufferClass::state || count.view_of >= 0 || !is_count || !is_scalar(count)) {
       fail("entry " + entry.name + " requires " + count.name + ", which counts nothing");
+    }
+  }
+
+  /// A step that writes an extent comes before all that depend on it, and is in no loop or branch.
+  void check_extents(const EntryPoint& entry) const {
+    std::set<BufferId> open;
+    for (const auto& [id, symbol] : entry.extents) {
+      const Buffer& b = program_.buffer(id);
+      const bool listed =
+          std::find(entry.outputs.begin(), entry.outputs.end(), id) != entry.outputs.end();
+      if (!listed || b.element != ElementType::i64 || !is_scalar(b)) {
+        fail("extent " + b.name + " of " + entry.name + " is no output that counts");
+      }
+      if (!program_.symbols.contains(symbol)) fail("extent " + b.name + " has no symbol");
+      open.insert(id);
+    }
+    if (open.empty()) return;
+    for (const Step& step : entry.steps) {
+      for (const BufferId id : extent_buffers(program_, step)) {
+        if (open.contains(id)) fail("a step needs " + program_.buffer(id).name + " too early");
+      }
+      for (const BufferId id : written_buffers(program_, step)) {
+        if (entry.extents.contains(id) && !(step.body.empty() && step.otherwise.empty())) {
+          fail("extent " + program_.buffer(id).name + " is written in a loop or a branch");
+        }
+        open.erase(id);
+      }
     }
   }
 

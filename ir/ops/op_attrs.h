@@ -193,6 +193,16 @@ struct ConcatAttrs {
   static constexpr auto fields() { return std::tuple{field("axis", &ConcatAttrs::axis)}; }
 };
 
+/// prefix(x, count): the first `count` positions along `axis`; `extent`, a symbol of the module,
+/// has this value from here on.
+struct PrefixAttrs {
+  int64_t axis = 0;
+  Dim extent;
+  static constexpr auto fields() {
+    return std::tuple{field("axis", &PrefixAttrs::axis), field("extent", &PrefixAttrs::extent)};
+  }
+};
+
 struct ReverseAttrs {
   Ints axes;
   static constexpr auto fields() { return std::tuple{field("axes", &ReverseAttrs::axes)}; }

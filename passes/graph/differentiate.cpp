@@ -30,6 +30,20 @@ std::string parameter_wish(const Function& function, std::string wish) {
   return wish;
 }
 
+/// What comes from outside has extents that the function's inputs tell.
+void require_known_extents(const Function& function, const TensorType& type) {
+  const std::map<std::string, ValueId> measured = measured_symbols(function);
+  std::set<std::string> symbols;
+  for (const Dim& extent : type.shape) extent.collect_symbols(symbols);
+  for (const std::string& symbol : symbols) {
+    if (!measured.contains(symbol)) continue;
+    throw CompileError(
+        fmt::format("@{}: a cotangent of {} cannot be given, since {} depends on "
+                    "data; differentiate what it is reduced to",
+                    function.name, to_string(type), symbol));
+  }
+}
+
 /// Writes functions into a module of its own copy; keeps track of what it made.
 class Differentiation : public GradientServices {
  public:
@@ -52,6 +66,7 @@ class Differentiation : public GradientServices {
     const std::string prefix = parameter_wish(function, "cotangent");
     for (const TensorType& type : flatten(function.result_type())) {
       if (!is_float(type.element)) continue;
+      require_known_extents(function, type);
       builder.set_loc({function.name + " cotangent", "", Origin::made});
       const std::string name = fmt::format("{}{}", prefix, cotangents.size());
       cotangents.push_back(builder.parameter(name, type));
@@ -203,6 +218,7 @@ Module differentiate(const Module& module, const std::string& name,
   const Loc loc{function.name, "", Origin::adjoint_of};
   ValueId cotangent;
   if (options.seeded) {
+    require_known_extents(function, target.type.tensor());
     builder.set_loc({"cotangent", "", Origin::made});
     cotangent = builder.parameter(parameter_wish(function, "cotangent"), target.type);
   }

@@ -25,14 +25,7 @@ ReverseSweep::ReverseSweep(Builder& builder, const Function& function, GradientS
 }
 
 void ReverseSweep::copy_forward(const std::vector<ValueId>& needed) {
-  std::vector<char> live(function_.nodes.size(), 0);
-  for (ValueId id : needed) live[static_cast<size_t>(id.index)] = 1;
-  for (size_t i = live.size(); i-- > 0;) {
-    if (!live[i]) continue;
-    for (ValueId operand : function_.nodes[i].operands) {
-      live[static_cast<size_t>(operand.index)] = 1;
-    }
-  }
+  const std::vector<char> live = needed_nodes(function_, needed);
   for (size_t i = 0; i < live.size(); ++i) {
     if (!live[i] || now_[i].valid()) continue;
     const Node& node = function_.nodes[i];

@@ -50,15 +50,9 @@ class Simplification {
 
  private:
   std::vector<char> needed() const {
-    std::vector<char> live(from_.nodes.size(), 0);
-    for (ValueId id : from_.params) live[static_cast<size_t>(id.index)] = 1;
-    live[static_cast<size_t>(from_.result.index)] = 1;
-    for (int64_t i = from_.size(); i-- > 0;) {
-      if (!live[static_cast<size_t>(i)]) continue;
-      for (ValueId operand : from_.node(ValueId(i)).operands)
-        live[static_cast<size_t>(operand.index)] = 1;
-    }
-    return live;
+    std::vector<ValueId> roots = from_.params;
+    roots.push_back(from_.result);
+    return needed_nodes(from_, roots);
   }
 
   ValueId visit(ValueId id) {

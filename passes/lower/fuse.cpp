@@ -293,6 +293,11 @@ class Fusion {
     const Unit& consumer = list_.at(s);
     const Unit& producer = list_.at(p);
     const BufferId value = consumer.outputs()[0];
+    // Nothing runs over an extent that it writes itself.
+    const std::vector<BufferId> before = producer.outputs();
+    if (std::ranges::any_of(before, [&](BufferId id) { return consumer.extents.contains(id); })) {
+      return false;
+    }
     // A product's vectors cannot choose.
     if (producer.macs > 0 && chooses(consumer.definition)) return false;
     std::optional<std::map<std::string, Expr>> axes = joint_axes(s, p);
@@ -377,11 +382,25 @@ class Fusion {
     });
     if (!same || (axes.empty() && places > 1)) return std::nullopt;
     for (const loop::Axis& axis : consumer.definition.axes) {
-      if (axes.count(axis.name)) continue;
+      const auto bound = axes.find(axis.name);
+      if (bound != axes.end() && runs_further(producer.definition, bound->second, axis)) {
+        return std::nullopt;
+      }
+      if (bound != axes.end()) continue;
       if (!loop::is_constant(axis.extent, 1)) return std::nullopt;
       axes[axis.name] = Expr(0);
     }
     return axes;
+  }
+
+  /// Whether an axis of the definition may have another extent than this one, whose place it takes:
+  /// symbols may differ although their maxima do not.
+  static bool runs_further(const Definition& definition, const Expr& place,
+                           const loop::Axis& axis) {
+    return std::ranges::any_of(definition.axes, [&](const loop::Axis& own) {
+      return place->kind == ExprKind::var && own.name == place->name &&
+             !loop::equal(own.extent, axis.extent);
+    });
   }
 
   static bool bind_axes(const std::vector<Expr>& read, const std::vector<Expr>& written,

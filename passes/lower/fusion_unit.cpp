@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/graph/error.h"
+#include "ir/loop/step_access.h"
 #include "ir/loop/text.h"
 #include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
@@ -77,7 +78,8 @@ std::optional<Unit> unit_of(const Program& program, const Step& step) {
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {
     names[kernel.buffers[i].name] = buffer_name(step.buffers[i]);
   }
-  Unit unit{renamed(*definition, names), kernel.locs, kernel.sizes, kernel.macs};
+  Unit unit{renamed(*definition, names), kernel.locs, kernel.sizes, kernel.macs,
+            loop::extent_buffers(program, step)};
   transform(unit.definition, [&](const Expr& e) -> Expr {
     if (e->kind != ExprKind::access) return e;
     return only_element(program.buffer(buffer_id(e->name))).value_or(e);
@@ -197,6 +199,7 @@ void adopt(Unit& unit, const Unit& other) {
   std::set<std::string> sizes(unit.sizes.begin(), unit.sizes.end());
   sizes.insert(other.sizes.begin(), other.sizes.end());
   unit.sizes.assign(sizes.begin(), sizes.end());
+  unit.extents.insert(other.extents.begin(), other.extents.end());
 }
 
 bool writes_at_its_axes(const Definition& definition) {

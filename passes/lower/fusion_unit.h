@@ -18,6 +18,7 @@ struct Unit {
   std::vector<Loc> locs;
   std::vector<std::string> sizes;
   int64_t macs = 0;
+  std::set<loop::BufferId> extents = {};  // outputs that its sizes are read from
 
   bool is_map() const { return definition.accumulators.empty(); }
   bool has_one_output() const { return definition.outputs.size() == 1; }

@@ -102,6 +102,7 @@ class Lowering : public LoweringHost {
     for (int64_t i = 0; i < main_->size(); ++i) lower_node(ValueId(i));
     guard();
     bind_outputs();
+    for (const auto& [id, symbol] : entry().extents) entry().outputs.push_back(id);
     if (entry().inputs.empty()) require_count();
   }
 
@@ -216,8 +217,25 @@ class Lowering : public LoweringHost {
       for (ValueId operand : node.operands) operands.push_back(value_of(operand));
       assign(id, lower_if_else(*this, node, operands));
     } else {
+      if (node.op == &ops::prefix) measure(node);
       lower_with_rule(node, value);
     }
+  }
+
+  /// The count of a prefix becomes an output of the symbol's name, behind the model's.
+  void measure(const Node& node) {
+    const std::string symbol = measured_symbol(node);
+    const std::vector<std::string>& results = main_->result_names;
+    if (arguments_ != nullptr) {
+      throw CompileError(node.loc, "an extent that depends on data, " + symbol +
+                                       ", in the body of a loop or branch; leave it out");
+    }
+    const BufferId count = value_of(node.operands[1]).front();
+    std::string name = symbol;  // not to take a result's
+    while (std::find(results.begin(), results.end(), name) != results.end()) name += '_';
+    const BufferId output = add_output(name, {ElementType::i64, {}}, node.loc);
+    entry().extents[output] = symbol;
+    steps().push_back(copy_step(count, output, node.loc));
   }
 
   const Buffers& value_of(ValueId id) const { return values_[static_cast<size_t>(id.index)]; }
@@ -367,12 +385,8 @@ class Lowering : public LoweringHost {
     for (Step& update : updates) steps().push_back(std::move(update));
   }
 
-  void bind_output(BufferId id, const std::string& name, std::set<BufferId>& bound) {
-    const Buffer value = program_.buffer(id);
-    const BufferId owner = program_.owner(id);
-    const Buffer owned = program_.buffer(owner);  // add_buffer moves the originals
-    const TensorType type{value.element, value.shape};
-    const BufferId output = add_buffer(name, type, BufferClass::output, value.loc);
+  BufferId add_output(const std::string& name, const TensorType& type, const Loc& loc) {
+    const BufferId output = add_buffer(name, type, BufferClass::output, loc);
     Buffer& named = program_.buffers[static_cast<size_t>(output)];
     named.name = output_names_.make(name_in_entry(name));
     // Long names are cut: an input's, or another entry's, may end alike.
@@ -382,6 +396,15 @@ class Lowering : public LoweringHost {
     if (std::any_of(program_.buffers.begin(), program_.buffers.end(), is_twin)) {
       named.name = buffer_names_.make(named.name);
     }
+    return output;
+  }
+
+  void bind_output(BufferId id, const std::string& name, std::set<BufferId>& bound) {
+    const Buffer value = program_.buffer(id);
+    const BufferId owner = program_.owner(id);
+    const Buffer owned = program_.buffer(owner);  // add_buffer moves the originals
+    const TensorType type{value.element, value.shape};
+    const BufferId output = add_output(name, type, value.loc);
     entry().outputs.push_back(output);
     const bool may_lack = offered_->optional_outputs.contains(name);
     if (may_lack) entry().optional_outputs.insert(output);

@@ -140,6 +140,16 @@ void lower_concat(KernelBuilder& k) {
   });
 }
 
+/// The first rows lie where they lie.
+void lower_prefix(KernelBuilder& k) {
+  const Shape& shape = k.result().shape;
+  const auto end = shape.begin() + k.attrs<PrefixAttrs>().axis;
+  if (std::all_of(shape.begin(), end, [](const Dim& extent) { return extent == Dim(1); })) {
+    return k.view(0);
+  }
+  k.map([&](const Indices& i) { return k.read(0, i); });
+}
+
 void lower_reverse(KernelBuilder& k) {
   k.map([&](const Indices& i) {
     Indices from = i;
@@ -157,6 +167,7 @@ const LowerRow kRows[] = {
     {&ops::stop_gradient, lower_reshape}, {&ops::transpose, lower_transpose},
     {&ops::slice, lower_slice},           {&ops::pad, lower_pad},
     {&ops::concat, lower_concat},         {&ops::reverse, lower_reverse},
+    {&ops::prefix, lower_prefix},
 };
 
 }  // namespace

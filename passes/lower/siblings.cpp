@@ -136,13 +136,10 @@ class Joining {
   }
 
   bool reads_results_of(const Unit& reader, const Unit& writer) const {
-    std::set<BufferId> written;
-    for (BufferId id : writer.outputs()) written.insert(program_.owner(id));
-    bool found = false;
-    for_each_access(reader.definition, [&](const loop::ExprNode& read, bool) {
-      found = found || written.count(program_.owner(buffer_id(read.name)));
-    });
-    return found;
+    const std::set<BufferId> read = list_.reads(reader);
+    const std::vector<BufferId> written = writer.outputs();
+    return std::ranges::any_of(written,
+                               [&](BufferId id) { return read.contains(program_.owner(id)); });
   }
 
   bool try_join(size_t q, size_t s) {

@@ -70,7 +70,7 @@ bool UnitList::becomes_state(BufferId id) const {
 }
 
 std::set<BufferId> UnitList::reads(const Unit& unit) const {
-  std::set<BufferId> result;
+  std::set<BufferId> result = unit.extents;
   for (BufferId id : operands(unit.definition)) result.insert(program_->owner(id));
   return result;
 }

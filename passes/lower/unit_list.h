@@ -50,6 +50,8 @@ class UnitList {
   /// The steps that read the storage of a buffer.
   const std::set<size_t>& readers(loop::BufferId id) const;
 
+  /// The owners of what a unit reads, its extents included.
+  std::set<loop::BufferId> reads(const Unit& unit) const;
   /// Unit s has taken in the definition of unit `from` and reads what that reads; `from` is gone if
   /// nothing else needs it.
   void take_reads(size_t s, size_t from);
@@ -63,7 +65,6 @@ class UnitList {
   void replace(size_t place, size_t other, Unit merged);
 
  private:
-  std::set<loop::BufferId> reads(const Unit& unit) const;
   std::set<loop::BufferId> written_by(size_t s) const;
   bool written_between(size_t first, size_t last, const std::set<loop::BufferId>& owners) const;
 

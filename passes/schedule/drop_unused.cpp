@@ -46,6 +46,9 @@ class Renumbering {
     std::set<BufferId> optional_outputs;
     for (const BufferId id : entry.optional_outputs) optional_outputs.insert(of(id));
     entry.optional_outputs = std::move(optional_outputs);
+    std::map<BufferId, std::string> extents;
+    for (const auto& [id, symbol] : entry.extents) extents.emplace(of(id), symbol);
+    entry.extents = std::move(extents);
     entry.required_count = of(entry.required_count);
   }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <set>
 
@@ -34,16 +35,16 @@ CaseResult call(const NodeCase& node_case, const DataSet& set, void* library) {
   for (const Literal& input : set.inputs)
     in.push_back(reinterpret_cast<uint64_t>(input.bytes().data()));
   std::vector<std::vector<std::byte>> outputs;
-  std::vector<std::vector<int64_t>> shapes;
-  for (loop::BufferId id : model.result.program.entries.front().outputs) {
-    const loop::Buffer& buffer = model.result.program.buffer(id);
-    int64_t bytes = byte_size(buffer.element);
-    shapes.emplace_back();
-    for (const Dim& dim : buffer.shape) {
-      shapes.back().push_back(dim.evaluate(sizes));
-      bytes *= shapes.back().back();
+  const auto live_type = [&](const TensorField& field) {
+    TensorType type{field.element, {}};
+    for (const Dim& dim : model.result.program.buffer(field.buffer).shape) {
+      type.shape.push_back(dim.evaluate(sizes));
     }
-    outputs.emplace_back(static_cast<size_t>(bytes), std::byte{0xA5});
+    return type;
+  };
+  for (const TensorField& field : entry.outputs) {
+    const int64_t elements = live_type(field).element_count().constant();
+    outputs.emplace_back(static_cast<size_t>(elements * byte_size(field.element)), std::byte{0xA5});
   }
   for (std::vector<std::byte>& bytes : outputs)
     out.push_back(reinterpret_cast<uint64_t>(bytes.data()));
@@ -58,9 +59,15 @@ CaseResult call(const NodeCase& node_case, const DataSet& set, void* library) {
   std::free(arena);
   if (status != 0) result.error = fmt::format("status {}", status);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const loop::Buffer& buffer =
-        model.result.program.buffer(model.result.program.entries.front().outputs[i]);
-    result.outputs.emplace_back(buffer.element, shapes[i], std::move(outputs[i]));
+    const std::string& extent = entry.outputs[i].extent;
+    if (!extent.empty()) std::memcpy(&sizes[extent], outputs[i].data(), sizeof(int64_t));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!entry.outputs[i].extent.empty()) continue;  // the shapes tell
+    const TensorType type = live_type(entry.outputs[i]);
+    outputs[i].resize(
+        static_cast<size_t>(type.element_count().constant() * byte_size(type.element)));
+    result.outputs.emplace_back(type.element, static_shape(type.shape), std::move(outputs[i]));
   }
   return result;
 }

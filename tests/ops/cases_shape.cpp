@@ -8,6 +8,12 @@ OpCases shape_cases() {
   const Literal v = f32({3}, {1, 2, 3});
   const Literal zero = f32({}, {0});
   using E = ElementType;
+  const auto first = [](int64_t axis) { return PrefixAttrs{axis, Dim::symbol("K")}; };
+  const auto counted = [](int64_t most) {
+    Module module;
+    module.symbols["K"] = {0, most};
+    return module;
+  };
   OpCases cases = {
       {&ops::iota, "rows", {}, IotaAttrs{E::i64, {2, 3}, 0}, i64({2, 3}, {0, 0, 0, 1, 1, 1})},
       {&ops::iota, "columns", {}, IotaAttrs{E::f32, {2, 3}, 1}, f32({2, 3}, {0, 1, 2, 0, 1, 2})},
@@ -90,6 +96,22 @@ OpCases shape_cases() {
       {&ops::reverse, "all", {x}, ReverseAttrs{{1, 0}}, f32({2, 3}, {6, 5, 4, 3, 2, 1})},
       {&ops::reverse, "none", {x}, ReverseAttrs{{}}, x},
       {&ops::reverse, "empty", {f32({0}, {})}, ReverseAttrs{{0}}, f32({0}, {})},
+      {&ops::prefix, "rows", {x, i64({}, {1})}, first(0), f32({1, 3}, {1, 2, 3}), 0, counted(2)},
+      {&ops::prefix,
+       "columns",
+       {x, i64({}, {2})},
+       first(1),
+       f32({2, 2}, {1, 2, 4, 5}),
+       0,
+       counted(3)},
+      {&ops::prefix, "none", {x, i64({}, {0})}, first(1), f32({2, 0}, {}), 0, counted(3)},
+      {&ops::prefix,
+       "all",
+       {v, i64({}, {v.element_count()})},
+       first(0),
+       v,
+       0,
+       counted(v.element_count())},
   };
   return cases;
 }

@@ -113,6 +113,10 @@ TEST(OpErrors, Shapes) {
       {&ops::concat, {"f32[2]", "i32[2]"}, ConcatAttrs{0}, "equal element types"},
       {&ops::concat, {"f32[]", "f32[]"}, ConcatAttrs{0}, "out of range"},
       {&ops::reverse, {"f32[2]"}, ReverseAttrs{{0, 0}}, "twice"},
+      {&ops::prefix, {"f32[2]", "i64[]"}, PrefixAttrs{1, Dim::symbol("K")}, "out of range"},
+      {&ops::prefix, {"f32[2]", "i32[]"}, PrefixAttrs{0, Dim::symbol("K")}, "an i64 scalar"},
+      {&ops::prefix, {"f32[2]", "i64[]"}, PrefixAttrs{0, 2}, "is no symbol"},
+      {&ops::prefix, {"f32[2]", "i64[]"}, PrefixAttrs{0, Dim::symbol("K")}, "the range of K"},
   };
   for (const ErrorCase& c : cases) expect_error(c);
 }

@@ -43,6 +43,22 @@ func @main(%x: f64[N,4]) -> f64[N*2,2] {
   cases.push_back({&ops::reverse, "two axes", {spread({2, 3, 2})}, ReverseAttrs{{2, 0}}});
   cases.push_back({&ops::reverse, "no axes", {spread({2, 3})}, ReverseAttrs{{}}});
   cases.push_back({&ops::reverse, "no elements", {spread({2, 0})}, ReverseAttrs{{0}}});
+  for (const char* count : {"0", "2", "3"}) {
+    cases.push_back({&ops::prefix,
+                     fmt::format("{} of 3", count),
+                     {spread({2, 3})},
+                     {},
+                     fmt::format(R"(
+symbol K in 0..3
+func @main(%x: f64[2,3]) -> f64[2] {{
+  %0 = constant {{value=i64[] {}}}
+  %1 = prefix %x, %0 {{axis=1, extent=K}}
+  %2 = mul %1, %1
+  %3 = reduce %2 {{kind=sum, axes=[1]}}
+  return %3
+}})",
+                                 count)});
+  }
 }
 
 void slices(GradientCases& cases) {

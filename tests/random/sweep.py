@@ -28,6 +28,7 @@ import onnx
 import model
 import networks
 import quantised
+import selected
 import sequences
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -52,7 +53,7 @@ OPTIMIZERS = [["--optimizer", "sgd"], ["--optimizer", "momentum"],
               ["--optimizer", "sgd", "--clip-norm", "1.5"],
               ["--optimizer", "rmsprop", "--epsilon", "0.1"]]
 KINDS = [networks.Network, networks.Wide, networks.Network, networks.Symbolic,
-         quantised.Quantised, sequences.Sequence]  # by the seed's remainder
+         quantised.Quantised, sequences.Sequence, selected.Selected]  # by the seed's remainder
 C_TYPES = {"float32": "ELEMENT", "int64": "int64_t", "int32": "int32_t", "bool": "uint8_t"}
 NOT_FINITE = "train_step: status 8"  # as bc_types.h numbers it
 
@@ -237,30 +238,57 @@ def judge_forward(case, expected, noise, rng, targets, quick):
         yield from case.verify(rounding * scale(expected), way)
 
 
-def judge_symbolic(case, rng):
-    """Faults of a network of any number of examples; None where it is not judged."""
-    noise, largest = 0, 0
-    most = rng.randint(2, 5)
-    for number, examples in enumerate((1, most, rng.randint(1, most))):
-        feeds = case.feeds(examples)
-        results = run_in_both_ways(case.path, feeds)
+def run_alone(case, feeds):
+    """The results of the library of this machine, as if they came from two others."""
+    inputs = []
+    for name, value in feeds.items():
+        np.save(case.folder / f"{name}.npy", value)
+        inputs += ["--input", f"{name}={case.folder / name}.npy"]
+    results = case.folder / "results"
+    call([case.backcast, "run", case.path, *inputs, "-o", results])
+    found = [np.load(results / f"{name}.npy") for name in ("y", *case.network.outputs)]
+    return found, found
+
+
+def judge_sets(case, rng, sets, dims=(), alone=False):
+    """Faults of a network of tensors of any size on several sets of inputs; None where it is not
+    judged. What an empty tensor has for a mean or a maximum is not asked."""
+    noise, largest, judged = 0, 0, 0
+    for feeds in sets:
+        results = run_alone(case, feeds) if alone else run_in_both_ways(case.path, feeds)
         if not all(np.isfinite(result).all() for result in results[0]):
-            return None
+            continue
         noise = max(noise, noise_of(results))
         largest = max(largest, *(scale(result) for result in results[0]))
         names = ["y", *case.network.outputs]
-        write_data(case.folder, feeds, dict(zip(names, results[0])), number)
-    if largest > WORST_SCALE:
+        write_data(case.folder, feeds, dict(zip(names, results[0])), judged)
+        judged += 1
+    if largest > WORST_SCALE or judged == 0:
         return None
     options = [["--winograd", "on"], ["--threads", "1"], ["--bands", "off"], []]
     ways = [["--target", "native"], ["--target", "native", "--emit", "c", *rng.choice(options)],
             ["--target", rng.choice(HOSTS), *rng.choice(options)],
-            *emulated_ways(rng, rng.sample(EMULATED, 3))]
+            *emulated_ways(rng, rng.sample(EMULATED, 1 if alone else 3))]
     faults = []
     for way in [["--evaluator"], *ways]:
         allowed = ROUNDING + 4 * noise + (WINOGRAD if "--winograd" in way else 0)
-        faults += case.verify(allowed * largest, [*way, "--dim", f"N=1..{most}"])
-    return faults + list(judge_gradient(case, ["--batch", "2"]))
+        faults += case.verify(allowed * largest, [*way, *dims])
+    return faults
+
+
+def judge_symbolic(case, rng):
+    """Faults of a network of any number of examples; None where it is not judged."""
+    most = rng.randint(2, 5)
+    sets = [case.feeds(examples) for examples in (1, most, rng.randint(1, most))]
+    faults = judge_sets(case, rng, sets, ["--dim", f"N=1..{most}"])
+    return faults if faults is None else faults + list(judge_gradient(case, ["--batch", "2"]))
+
+
+def judge_selected(case, rng, alone):
+    """Faults of a network that chooses rows; None where it is not judged."""
+    faults = judge_sets(case, rng, [case.feeds() for _ in range(4)], alone=alone)
+    is_fixed = all(isinstance(extent, int) for extent in case.network.shape)
+    return faults + list(judge_gradient(case)) if faults is not None and is_fixed else faults
 
 
 def training_ways(rng, arena, state):
@@ -311,6 +339,8 @@ def judge(case, alone, quick, rng):
     """Faults of one network; None where it is not judged."""
     if case.kind is networks.Symbolic:
         return None if alone or quick else judge_symbolic(case, rng)
+    if case.kind is selected.Selected:
+        return None if quick else judge_selected(case, rng, alone)
     if alone:
         expected, noise = case.run("lib", "native", []).reshape(2, -1)[0], ROUNDING
     else:
