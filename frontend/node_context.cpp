@@ -216,6 +216,19 @@ FunctionRef NodeContext::function(
   return {fresh};
 }
 
+FunctionRef NodeContext::scan_body(
+    const Emitter& around, const std::vector<ValueId>& operands, const ScanAttrs& attrs,
+    const std::function<ValueId(Emitter&, const std::vector<ValueId>&)>& body) {
+  std::vector<Type> types;
+  for (size_t i = 1; i < operands.size(); ++i) {
+    TensorType type = around.type(operands[i]);
+    const int64_t x = static_cast<int64_t>(i) - 1 - attrs.carries;
+    if (x >= 0 && x < attrs.xs) type.shape.erase(type.shape.begin());
+    types.push_back(type);
+  }
+  return function(loc_.node, types, body);
+}
+
 ValueId NodeContext::composite(
     const std::string& name, const std::string& variant, const std::vector<ValueId>& operands,
     const std::function<ValueId(Emitter&, const std::vector<ValueId>&)>& body) {

@@ -133,6 +133,11 @@ class NodeContext {
   /// Adds a function made of core operators: the body of a loop. Its name begins with `name`.
   FunctionRef function(const std::string& name, const std::vector<Type>& params,
                        const std::function<ValueId(Emitter&, const std::vector<ValueId>&)>& body);
+  /// The body of a scan of these operands, values of `around`: it takes the carries, a row of each
+  /// of the xs, and what is the same for all trips.
+  FunctionRef scan_body(const Emitter& around, const std::vector<ValueId>& operands,
+                        const ScanAttrs& attrs,
+                        const std::function<ValueId(Emitter&, const std::vector<ValueId>&)>& body);
   /// Applies a function made of core operators that lowering may recognise by `name`. `variant`
   /// tells apart bodies of one name on equal operand types.
   ValueId composite(const std::string& name, const std::string& variant,

@@ -333,14 +333,7 @@ class Recurrence {
 
   FunctionRef body(int64_t d, const ScanAttrs& attrs, const std::vector<ValueId>& operands,
                    bool has_bias, bool has_peephole) {
-    std::vector<Type> types;
-    for (size_t i = 1; i < operands.size(); ++i) {
-      TensorType type = e_.type(operands[i]);
-      const int64_t at = static_cast<int64_t>(i) - 1 - attrs.carries;
-      if (at >= 0 && at < attrs.xs) type.shape.erase(type.shape.begin());
-      types.push_back(type);
-    }
-    return n_.function(n_.loc().node, types, [&](Emitter& e, const std::vector<ValueId>& p) {
+    return n_.scan_body(e_, operands, attrs, [&](Emitter& e, const std::vector<ValueId>& p) {
       const size_t states = static_cast<size_t>(attrs.carries);
       size_t next = states;
       const ValueId x = p[next++];

@@ -1,7 +1,6 @@
 // NonMaxSuppression: of each class, boxes in the order of their scores, but for those that overlap
 // one taken before.
 #include "frontend/operators.h"
-#include "frontend/rules/families.h"
 #include "frontend/rules/selection.h"
 #include "ir/ops/ops.h"
 
@@ -25,8 +24,9 @@ class Suppression {
     }
     real_ = n.element(0);
     most_ = n.has(2) ? boxes_ : Dim(0);
-    if (const std::optional<Ints> known = n.has(2) ? n.known_ints(2) : std::nullopt) {
-      most_ = Dim::min(boxes_, Dim(std::max<int64_t>(known->at(0), 0)));
+    const std::optional<Ints> known = n.has(2) ? n.known_ints(2) : std::nullopt;
+    if (known && known->size() == 1) {
+      most_ = Dim::min(boxes_, Dim(std::max<int64_t>(known->front(), 0)));
     }
   }
 
@@ -42,28 +42,14 @@ class Suppression {
     operands.push_back(n_.has(3) ? scalar(3) : e.scalar(real_, 0));
     if (n_.has(4)) operands.push_back(scalar(4));
     ScanAttrs attrs{.xs = 2, .length = rows};
-    attrs.body = function(e, operands, attrs, [&](Emitter& inner, const std::vector<ValueId>& p) {
-      return of_class(inner, p);
-    });
+    attrs.body = n_.scan_body(
+        e, operands, attrs,
+        [&](Emitter& inner, const std::vector<ValueId>& p) { return of_class(inner, p); });
     const ValueId taken = e.emit(ops::scan, operands, std::move(attrs));
     report(e.get(taken, 0), e.get(taken, 1));
   }
 
  private:
-  /// The body of a scan with these operands, values of `e`.
-  FunctionRef function(const Emitter& e, const std::vector<ValueId>& operands,
-                       const ScanAttrs& attrs,
-                       const std::function<ValueId(Emitter&, const std::vector<ValueId>&)>& body) {
-    std::vector<Type> types;
-    for (size_t i = 1; i < operands.size(); ++i) {
-      TensorType type = e.type(operands[i]);
-      const int64_t x = static_cast<int64_t>(i) - 1 - attrs.carries;
-      if (x >= 0 && x < attrs.xs) type.shape.erase(type.shape.begin());
-      types.push_back(type);
-    }
-    return n_.function(n_.loc().node, types, body);
-  }
-
   ValueId scalar(size_t input) { return n_.e.cast(n_.e.reshape(n_.input(input), {}), real_); }
 
   /// [batch, boxes, kEdges]
@@ -108,9 +94,9 @@ class Suppression {
     operands.push_back(most);
     operands.push_back(p[4]);
     operands.push_back(e.iota(real_, {boxes_}, 0));  // to be read, not counted again
-    attrs.body = function(e, operands, attrs, [&](Emitter& inner, const std::vector<ValueId>& q) {
-      return of_box(inner, q);
-    });
+    attrs.body = n_.scan_body(
+        e, operands, attrs,
+        [&](Emitter& inner, const std::vector<ValueId>& q) { return of_box(inner, q); });
     const ValueId taken = e.emit(ops::scan, operands, std::move(attrs));
     return e.tuple({e.get(taken, 4 + static_cast<int64_t>(kEdges)), e.get(taken, 1)});
   }
