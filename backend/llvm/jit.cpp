@@ -292,11 +292,11 @@ std::vector<Literal> CompiledProgram::call(const std::string& name,
   std::vector<Literal> outputs;
   for (size_t i = 0; i < results.size(); ++i) {
     if (!entry.abi.outputs[i].extent.empty()) continue;  // the shapes tell
+    const std::vector<int64_t> shape = live_shape(entry.outputs[i], sizes);
     int64_t bytes = byte_size(entry.outputs[i].element);
-    for (const int64_t extent : live_shape(entry.outputs[i], sizes)) bytes *= extent;
+    for (const int64_t extent : shape) bytes *= extent;
     results[i].resize(static_cast<size_t>(bytes));
-    outputs.emplace_back(entry.outputs[i].element, live_shape(entry.outputs[i], sizes),
-                         std::move(results[i]));
+    outputs.emplace_back(entry.outputs[i].element, shape, std::move(results[i]));
   }
   return outputs;
 }

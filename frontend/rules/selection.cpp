@@ -33,31 +33,19 @@ void non_zero(NodeContext& n) {
   n.result(n.e.cast(n.e.transpose(coordinates(n.e, places, shape), {1, 0}), ElementType::i64));
 }
 
-/// Keeps the positions where a condition that import knows holds.
-void compress_known(NodeContext& n, ValueId x, int64_t axis, const Ints& condition) {
-  Ints kept;
-  for (size_t i = 0; i < condition.size(); ++i) {
-    if (condition[i] != 0) kept.push_back(static_cast<int64_t>(i));
-  }
-  const Dim extent = n.e.extent(x, axis);
-  if (!kept.empty() && !(extent.is_constant() && kept.back() < extent.constant())) {
-    n.fail("the condition is longer than the axis");
-  }
-  const int64_t count = static_cast<int64_t>(kept.size());
-  n.result(take_known(n, x, n.e.constant(Literal::from_ints({count}, kept)), axis));
-}
-
 void compress(NodeContext& n) {
   ValueId x = n.input(0);
   const int64_t axis = n.has_attr("axis") ? n.attr_axis("axis", 0, n.rank(0)) : 0;
   if (!n.has_attr("axis")) x = flattened(n.e, x);
   if (n.rank(1) != 1) n.fail("the condition has to be a vector");
-  if (const std::optional<Ints> known = n.known_ints(1)) return compress_known(n, x, axis, *known);
-  const Dim most = n.shape(1)[0];
-  if ((n.e.extent(x, axis) - most).range(n.ranges()).max < 0) {
-    n.fail("the condition is longer than the axis");
-  }
-  n.result(n.e.take(x, true_places(n, n.input(1), most), axis));
+  const Dim most = n.shape(1)[0], extent = n.e.extent(x, axis);
+  const ValueId places = true_places(n, n.input(1), most);
+  const std::optional<Ints> known = n.known_ints_of(places);
+  const bool fits =
+      !known ? (extent - most).range(n.ranges()).max >= 0
+             : known->empty() || (extent.is_constant() && known->back() < extent.constant());
+  if (!fits) n.fail("the condition is longer than the axis");
+  n.result(take_known(n, x, places, axis));
 }
 
 /// Per row, how many rows are less, element by element from the first on: equal for equal rows.

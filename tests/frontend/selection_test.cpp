@@ -55,6 +55,22 @@ TEST(Selection, WhatIsKnownStaysANumber) {
   EXPECT_EQ(main_of(model).result_type().to_string(), "f32[2,2]");
 }
 
+TEST(Selection, AKnownConditionMayHaveAnotherLength) {
+  const auto kept = [](const std::vector<int64_t>& condition) {
+    ModelBuilder m;
+    m.input("x", {"4", "2"}).output("y").ints("c", condition);
+    m.node("n", "Compress", {"x", "c"}, {"y"}, {ModelBuilder::integer("axis", 0)});
+    return m;
+  };
+  for (const std::vector<int64_t>& condition : {{0, 1}, std::vector<int64_t>{0, 1, 0, 0, 0, 0}}) {
+    const ImportedModel model = kept(condition).import();
+    const Literal x = numbers({4, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
+    EXPECT_EQ(evaluate(model.module, main_of(model), {Value(x)}).tensor, numbers({1, 2}, {2, 3}));
+  }
+  EXPECT_THAT(complaint_of(kept({0, 0, 0, 0, 1})),
+              HasSubstr("the condition is longer than the axis"));
+}
+
 TEST(Selection, TwoChoicesHaveSymbolsOfTheirOwn) {
   ModelBuilder m;
   m.input("x", {"3"}).output("y").output("z");
