@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "ir/graph/evaluator.h"
 #include "tests/ops/cases.h"
 
 namespace backcast {
@@ -16,8 +17,13 @@ TEST_P(OpCaseTest, InfersAndEvaluates) {
   std::vector<Type> types;
   for (const Value& operand : c.operands) types.push_back(type_of(operand));
   const Type inferred = infer(*c.op, types, c.attrs, c.module);
-  if (c.module.symbols.empty()) {  // else the value tells how large it is
+  if (c.module.symbols.empty()) {
     EXPECT_EQ(inferred.to_string(), type_of(c.expected).to_string());
+  } else {  // the value tells how large it is
+    SymbolValues symbols;
+    EXPECT_EQ(inferred.tensor().element, c.expected.tensor.element());
+    EXPECT_TRUE(bind_symbols(inferred.tensor(), c.expected.tensor.shape(), symbols));
+    EXPECT_EQ(symbols.size(), c.module.symbols.size());
   }
   EXPECT_EQ(difference(run(*c.op, c.operands, c.attrs, c.module), c.expected, c.tolerance), "");
 }
