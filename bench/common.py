@@ -105,7 +105,7 @@ class Tensor:
     c_type: str
     bytes: int
     name: str     # in the model
-    shape: list
+    shape: list   # None where the data decides about it: `bytes` are the most there can be
 
 
 @dataclasses.dataclass
@@ -134,10 +134,15 @@ def read_tensors(header, prefix, kind, function="run"):
     body = re.search(r"typedef struct %s_%s_%s \{(.*?)\}" % (prefix, function, kind), header, re.S)
     tensors = []
     for line in body.group(1).splitlines():
-        found = re.match(r"\s*(?:const )?(\w+) \*(\w+);\s*/\* (\w+)\[([\d,]*)\](.*)\*/", line)
-        if found:
-            shape = [int(extent) for extent in found.group(4).split(",") if extent]
-            size = ELEMENT_BYTES[found.group(3)] * math.prod(shape)
+        found = re.match(r"\s*(?:const )?(\w+) \*(\w+);\s*/\* (\w+)\[([\w,]*)\](.*)\*/", line)
+        extents = [extent for extent in found.group(4).split(",") if extent] if found else []
+        is_static = all(extent.isdigit() for extent in extents)
+        if found and (is_static or kind == "outputs"):
+            shape = [int(extent) for extent in extents] if is_static else None
+            most = re.search(r"^#define \w+_OUT_%s_ELEMENTS (\d+)" % found.group(2).upper(),
+                             header, re.M)
+            count = math.prod(shape) if is_static else int(most.group(1))
+            size = ELEMENT_BYTES[found.group(3)] * count
             tensors.append(Tensor(found.group(2), found.group(1), size, found.group(2), shape))
         elif line.strip():
             raise RuntimeError(f"only static shapes can be measured: {line.strip()}")

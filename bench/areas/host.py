@@ -28,6 +28,9 @@ def measure(program, name, model, options):
     if not libraries:
         raise RuntimeError("; ".join(notes))
     library = next(iter(libraries.values()))
+    if any(tensor.shape is None for tensor in library.outputs):
+        raise RuntimeError("outputs as large as the data has it are not compared; bench/profile "
+                           "and bench/compare measure them")
     write_inputs(folder / "inputs", library)
     sides = peer_sides(folder, model, library, options) + ours
     sides.append(Side("peak", [workers.build_peak(common.OUT / "host")]))

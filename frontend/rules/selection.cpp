@@ -14,15 +14,6 @@ Dim elements_of(const Shape& shape) {
 
 ValueId flattened(Emitter& e, ValueId x) { return e.reshape(x, {elements_of(e.shape(x))}); }
 
-/// x[places[i]] = updates[i], places beyond the end left out. One dimension.
-ValueId put(Emitter& e, ValueId x, ValueId places, ValueId updates, Combiner combiner) {
-  ScatterAttrs attrs;
-  attrs.combiner = combiner;
-  attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = {0};
-  attrs.index_vector_dim = 1;
-  return e.emit(ops::scatter, {x, e.unsqueeze(places, 1), updates}, std::move(attrs));
-}
-
 /// Row d of the result are the places in dimension d.
 void non_zero(NodeContext& n) {
   const Shape shape = n.shape(0);
@@ -131,6 +122,14 @@ const OperatorRule kRules[] = {
 };
 
 }  // namespace
+
+ValueId put(Emitter& e, ValueId x, ValueId places, ValueId updates, Combiner combiner) {
+  ScatterAttrs attrs;
+  attrs.combiner = combiner;
+  attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = {0};
+  attrs.index_vector_dim = 1;
+  return e.emit(ops::scatter, {x, e.unsqueeze(places, 1), updates}, std::move(attrs));
+}
 
 ValueId true_places(NodeContext& n, ValueId mask, const Dim& most) {
   Emitter& e = n.e;

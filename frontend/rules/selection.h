@@ -13,4 +13,7 @@ ValueId true_places(NodeContext& n, ValueId mask, const Dim& most);
 /// Flat places in a tensor of this shape as one vector of coordinates each: [N, rank].
 ValueId coordinates(Emitter& e, ValueId places, const Shape& shape);
 
+/// x[places[i]] = updates[i] of vectors, or combined with it; places beyond the end left out.
+ValueId put(Emitter& e, ValueId x, ValueId places, ValueId updates, Combiner combiner);
+
 }  // namespace backcast

@@ -1,5 +1,7 @@
 // NonMaxSuppression: of each class, boxes in the order of their scores, but for those that overlap
 // one taken before.
+#include <limits>
+
 #include "frontend/operators.h"
 #include "frontend/rules/selection.h"
 #include "ir/ops/ops.h"
@@ -8,6 +10,16 @@ namespace backcast {
 namespace {
 
 constexpr size_t kEdges = 5;  // of a box: low and high of both axes, and the area
+
+// Operands of the loop over a class's boxes. The first carries say whether to go on and how many
+// are taken. All but those that count are of one type, so that vectors of one length serve.
+constexpr size_t kLast = 2, kBox = 3;      // score and number of the box that was held last
+constexpr size_t kNext = 4;                // the highest score that is left
+constexpr size_t kHighest = 5;             // and that of each block of boxes, [blocks]
+constexpr size_t kOld = 6;                 // the edges of the boxes that are taken, [most]
+constexpr size_t kChosen = kOld + kEdges;  // which they are, the last carry
+constexpr size_t kScores = kChosen + 1;    // [blocks, block]; edges, most and limit follow
+constexpr size_t kPlaces = kScores + 4;    // within a block, of blocks
 
 /// One class after the other; of each, every box that may be taken is held against those that were.
 class Suppression {
@@ -23,6 +35,11 @@ class Suppression {
       n.fail("boxes and scores are of different numbers of boxes");
     }
     real_ = n.element(0);
+    if (!boxes_.is_constant()) block_ = 64;
+    if (boxes_.is_constant()) {  // about as many blocks as boxes in one
+      while (block_ * block_ < boxes_.constant()) block_ *= 2;
+    }
+    blocks_ = Dim::ceil_div(boxes_, Dim(block_));
     most_ = n.has(2) ? boxes_ : Dim(0);
     const std::optional<Ints> known = n.has(2) ? n.known_ints(2) : std::nullopt;
     if (known && known->size() == 1) {
@@ -75,84 +92,125 @@ class Suppression {
   /// Of scores [boxes] and the example they are of: which boxes are taken, [most], and how many.
   ValueId of_class(Emitter& e, const std::vector<ValueId>& p) {
     const ValueId scores = p[0], example = p[1], most = p[3];
-    // The wanted ones come first. What is no number is never wanted.
+    // What is no number is never wanted. Lower than any that is are those taken or held against.
     const ValueId wanted = p.size() > 5
                                ? e.compare(Comparison::gt, scores, e.broadcast_to(p[5], {boxes_}))
                                : e.compare(Comparison::eq, scores, scores);
+    const ValueId gone = e.lowest({real_, {}});
+    const ValueId finite = e.max(scores, e.like(scores, -std::numeric_limits<float>::max()));
+    const ValueId left = e.select(wanted, finite, e.broadcast_to(gone, {boxes_}));
+    const ValueId blocks =
+        e.reshape(e.pad(left, gone, {0}, {blocks_ * block_ - boxes_}), {blocks_, block_});
     const ValueId none = e.filled({real_, {most_}}, 0);  // shares nothing with any box
-    std::vector<ValueId> operands = {
-        e.reduce(Reduction::sum, e.cast(wanted, ElementType::i64), {0}),
-        e.compare(Comparison::gt, most, 0.0), e.scalar(real_, 0), e.highest({real_, {}}),
-        e.scalar(real_, -1)};
+    const ValueId highest = e.reduce(Reduction::max, blocks, {1});
+    const ValueId next = e.reduce(Reduction::max, highest, {0});
+    std::vector<ValueId> operands = {e.dimension(boxes_),
+                                     goes_on(e, next, e.scalar(real_, 0), most),
+                                     e.scalar(real_, 0),
+                                     e.highest({real_, {}}),
+                                     e.scalar(real_, -1),
+                                     next,
+                                     highest};
     operands.insert(operands.end(), kEdges + 1, none);
     ScanAttrs attrs{.carries = static_cast<int64_t>(operands.size()) - 1,
                     .length = boxes_,
                     .conditional = true};
-    operands.push_back(scores);
+    operands.push_back(blocks);
     operands.push_back(batch_ == Dim(1) ? e.reshape(p[2], {boxes_, static_cast<int64_t>(kEdges)})
                                         : e.take(p[2], example, 0));
     operands.push_back(most);
     operands.push_back(p[4]);
-    operands.push_back(e.iota(real_, {boxes_}, 0));  // to be read, not counted again
+    // To be read, not counted again.
+    operands.push_back(e.iota(real_, {block_}, 0));
+    operands.push_back(e.iota(real_, {blocks_}, 0));
     attrs.body = n_.scan_body(
         e, operands, attrs,
         [&](Emitter& inner, const std::vector<ValueId>& q) { return of_box(inner, q); });
     const ValueId taken = e.emit(ops::scan, operands, std::move(attrs));
-    return e.tuple({e.get(taken, 4 + static_cast<int64_t>(kEdges)), e.get(taken, 1)});
+    return e.tuple({e.get(taken, kChosen), e.get(taken, 1)});
   }
 
-  /// The best box behind the last one, of two equal ones the first: its score and number. A search
-  /// for each costs less than to sort where few are wanted, as usual.
-  std::pair<ValueId, ValueId> next_best(Emitter& e, ValueId scores, ValueId number, ValueId last,
-                                        ValueId box) {
-    const Shape all{boxes_};
-    const auto spread = [&](ValueId value) { return e.broadcast_to(value, all); };
-    const ValueId tie = e.emit(ops::bit_and, {e.compare(Comparison::eq, scores, spread(last)),
-                                              e.compare(Comparison::gt, number, spread(box))});
+  /// A vector with one element of another value; none when there is no such place.
+  static ValueId put_one(Emitter& e, ValueId x, ValueId place, ValueId value) {
+    return put(e, x, e.reshape(place, {1}), e.reshape(value, {1}), Combiner::assign);
+  }
+
+  /// Whether there is a box left and room for it.
+  static ValueId goes_on(Emitter& e, ValueId next, ValueId count, ValueId most) {
+    return e.emit(ops::bit_and, {e.compare(Comparison::gt, next, e.lowest(e.type(next))),
+                                 e.compare(Comparison::lt, count, most)});
+  }
+
+  struct Best {
+    ValueId box;
+    ValueId highest;  // score of each block without it and those before it, [blocks]
+  };
+
+  /// The best box behind the last one, of two equal ones the first. A search for each costs less
+  /// than to sort where few are wanted, as usual; it looks through the highest score of each block
+  /// of boxes, and through one block.
+  Best next_best(Emitter& e, const std::vector<ValueId>& p) {
+    const ValueId highest = p[kHighest], in_block = p[kPlaces], of_block = p[kPlaces + 1];
+    // The first place at which `is_there` holds.
+    const auto first = [&](ValueId is_there, ValueId places) {
+      return e.reduce(Reduction::min, e.select(is_there, places, e.highest(e.type(places))), {0});
+    };
+    const auto is_equal = [&](ValueId x, ValueId value) {
+      return e.compare(Comparison::eq, x, e.broadcast_to(value, e.shape(x)));
+    };
+    const ValueId score = p[kNext];
+    const ValueId block = first(is_equal(highest, score), of_block);
+    const ValueId scores = e.take(p[kScores], e.cast(block, ElementType::i32), 0);
+    const ValueId start = e.mul(block, static_cast<double>(block_));
+    const ValueId number = e.add(in_block, e.broadcast_to(start, {block_}));
+    const auto is_behind = [&](ValueId box) {
+      return e.compare(Comparison::gt, number, e.broadcast_to(box, {block_}));
+    };
+    const ValueId is_lower = e.compare(Comparison::lt, score, p[kLast]);
+    const ValueId before = e.select(is_lower, e.like(p[kBox], -1), p[kBox]);
+    const ValueId is_best = is_equal(scores, score);
+    const ValueId box = first(e.emit(ops::bit_and, {is_best, is_behind(before)}), number);
     const ValueId is_left =
-        e.emit(ops::bit_or, {e.compare(Comparison::lt, scores, spread(last)), tie});
-    const ValueId left = e.select(is_left, scores, e.lowest(e.type(scores)));
-    const ValueId best = e.reduce(Reduction::max, left, {0});
-    const ValueId behind = e.select(e.compare(Comparison::lt, best, last), e.like(box, -1), box);
-    const ValueId is_best =
-        e.emit(ops::bit_and, {e.compare(Comparison::eq, scores, spread(best)),
-                              e.compare(Comparison::gt, number, spread(behind))});
-    const ValueId found = e.select(is_best, number, e.highest(e.type(number)));
-    return {best, e.reduce(Reduction::min, found, {0})};
+        e.emit(ops::bit_or, {e.compare(Comparison::lt, scores, e.broadcast_to(score, {block_})),
+                             e.emit(ops::bit_and, {is_best, is_behind(box)})});
+    const ValueId rest =
+        e.reduce(Reduction::max, e.select(is_left, scores, e.lowest(e.type(scores))), {0});
+    return {box, put_one(e, highest, e.cast(block, ElementType::i32), rest)};
   }
 
-  /// Carries: whether to go on, how many are taken, score and number of the last box that was held
-  /// against these, their edges, and which they are, [most]. All are of one type, so that vectors
-  /// of one length serve.
+  /// Holds the next box against those taken.
   ValueId of_box(Emitter& e, const std::vector<ValueId>& p) {
-    constexpr size_t kOld = 4, kChosen = kOld + kEdges, kScores = kChosen + 1;
     const ValueId count = p[1], corners = p[kScores + 1], most = p[kScores + 2];
-    const auto [score, box] = next_best(e, p[kScores], p[kScores + 4], p[2], p[3]);
+    const auto [box, highest] = next_best(e, p);
     const Shape all{most_};
     const auto old = [&](size_t edge) { return p[kOld + edge]; };
     const ValueId row = e.take(corners, e.cast(box, ElementType::i32), 0);
-    std::vector<ValueId> now;
-    for (int64_t i = 0; i < static_cast<int64_t>(kEdges); ++i) {
-      now.push_back(e.broadcast_to(e.reshape(e.slice_axis(row, 0, i, i + 1), {}), all));
-    }
+    const auto edge = [&](size_t i) {
+      const auto at = static_cast<int64_t>(i);
+      return e.reshape(e.slice_axis(row, 0, at, at + 1), {});
+    };
+    const auto now = [&](size_t i) { return e.broadcast_to(edge(i), all); };
     ValueId shared;
     for (size_t d = 0; d < 2; ++d) {
-      const ValueId side = e.sub(e.min(old(2 + d), now[2 + d]), e.max(old(d), now[d]));
+      const ValueId side = e.sub(e.min(old(2 + d), now(2 + d)), e.max(old(d), now(d)));
       const ValueId length = e.max(side, e.like(side, 0));
       shared = shared.valid() ? e.mul(shared, length) : length;
     }
-    const ValueId ratio = e.div(shared, e.sub(e.add(old(4), now[4]), shared));
+    const ValueId ratio = e.div(shared, e.sub(e.add(old(4), now(4)), shared));
     const ValueId is_shared = e.compare(Comparison::gt, shared, 0.0);
     const ValueId ratios = e.select(is_shared, ratio, e.like(ratio, -1));
     const ValueId worst = e.max(e.reduce(Reduction::max, ratios, {0}), e.scalar(real_, -1));
     const ValueId is_covered = e.compare(Comparison::gt, worst, p[kScores + 3]);
-    const ValueId slot = e.select(is_covered, e.like(count, -1), count);
-    const ValueId is_slot =
-        e.compare(Comparison::eq, e.iota(real_, all, 0), e.broadcast_to(slot, all));
+    // Behind all of them is no place.
+    const ValueId slot =
+        e.cast(e.select(is_covered, e.like(count, std::numeric_limits<int32_t>::max() / 2), count),
+               ElementType::i32);
     const ValueId counted = e.select(is_covered, count, e.add(count, 1.0));
-    std::vector<ValueId> results = {e.compare(Comparison::lt, counted, most), counted, score, box};
-    for (size_t i = 0; i < kEdges; ++i) results.push_back(e.select(is_slot, now[i], old(i)));
-    results.push_back(e.select(is_slot, e.broadcast_to(box, all), p[kChosen]));
+    const ValueId next = e.reduce(Reduction::max, highest, {0});
+    std::vector<ValueId> results = {
+        goes_on(e, next, counted, most), counted, p[kNext], box, next, highest};
+    for (size_t i = 0; i < kEdges; ++i) results.push_back(put_one(e, old(i), slot, edge(i)));
+    results.push_back(put_one(e, p[kChosen], slot, box));
     return e.tuple(results);
   }
 
@@ -174,6 +232,8 @@ class Suppression {
   NodeContext& n_;
   Dim batch_, classes_, boxes_;
   Dim most_;  // boxes that are taken of a class
+  int64_t block_ = 16;
+  Dim blocks_;  // with the last one filled up
   ElementType real_ = ElementType::f32;
 };
 

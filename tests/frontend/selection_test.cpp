@@ -109,6 +109,28 @@ TEST(Selection, BoxesInTheOrderOfTheirScores) {
   EXPECT_THAT(kept({NAN, 1, -INFINITY, NAN}), ElementsAre(0, 0, 1, 0, 0, 2));
 }
 
+/// More than are searched at once.
+TEST(Selection, ManyBoxesInTheOrderOfTheirScores) {
+  constexpr int64_t kBoxes = 100;
+  ModelBuilder m;
+  m.input("boxes", {"1", "100", "4"}).input("scores", {"1", "1", "100"}).ints("most", {kBoxes});
+  m.output("y").node("n", "NonMaxSuppression", {"boxes", "scores", "most"}, {"y"});
+  const ImportedModel model = m.import();
+  std::vector<double> corners, scores;
+  std::vector<int64_t> expected;
+  for (int64_t i = 0; i < kBoxes; ++i) {
+    const auto x = static_cast<double>(2 * i);
+    corners.insert(corners.end(), {x, x, x + 1, x + 1});
+    scores.push_back(static_cast<double>(i % 3));
+  }
+  for (int64_t score = 2; score >= 0; --score) {
+    for (int64_t i = score; i < kBoxes; i += 3) expected.insert(expected.end(), {0, 0, i});
+  }
+  const std::vector<Value> operands = {Value(numbers({1, kBoxes, 4}, corners)),
+                                       Value(numbers({1, 1, kBoxes}, scores))};
+  EXPECT_EQ(evaluate(model.module, main_of(model), operands).tensor.as_ints(), expected);
+}
+
 TEST(Complaints, OfSelections) {
   ModelBuilder scalar;
   scalar.input("x", {}).output("y").node("n", "NonZero", {"x"}, {"y"});
