@@ -134,7 +134,7 @@ def read_tensors(header, prefix, kind, function="run"):
     body = re.search(r"typedef struct %s_%s_%s \{(.*?)\}" % (prefix, function, kind), header, re.S)
     tensors = []
     for line in body.group(1).splitlines():
-        found = re.match(r"\s*(?:const )?(\w+) \*(\w+);\s*/\* (\w+)\[([\w,]*)\](.*)\*/", line)
+        found = re.match(r"\s*(?:const )?(\w+) \*(\w+);\s*/\* (\w+)\[([^\]]*)\](.*)\*/", line)
         extents = [extent for extent in found.group(4).split(",") if extent] if found else []
         is_static = all(extent.isdigit() for extent in extents)
         if found and (is_static or kind == "outputs"):

@@ -1,5 +1,5 @@
-// Graphs inside of nodes, and If. Such a graph becomes a function; what it takes from around it
-// becomes operands, found before the function is begun. Or it is inlined, where it sees the names.
+// Graphs inside of nodes. Such a graph becomes a function; what it takes from around it becomes
+// operands, found before the function is begun. Or it is inlined, where it sees the names.
 #include <algorithm>
 #include <utility>
 
@@ -282,61 +282,6 @@ std::vector<ValueId> GraphImporter::inline_graph(const OnnxGraph& graph,
     const std::string& output = graph.outputs[k].name;
     if (!find(inner, output)) undefined(output, loc);
     outputs.push_back(use(inner, output));
-  }
-  return outputs;
-}
-
-std::vector<ValueId> GraphImporter::import_if(const OnnxNode& node, const Loc& loc, Scope& scope) {
-  const std::vector<ValueId> inputs = node_inputs(node, loc, scope);
-  if (inputs.size() != 1) throw CompileError(loc, "takes one input, the condition");
-  for (const char* name : {"then_branch", "else_branch"}) {
-    const OnnxGraph& branch = graph_of(node, name, loc);
-    if (branch.outputs.size() < node.outputs.size()) {
-      throw CompileError(loc, fmt::format("attribute \"{}\" has {} outputs and needs {}", name,
-                                          branch.outputs.size(), node.outputs.size()));
-    }
-  }
-  require_tensor(inputs[0], loc);
-  const std::optional<Literal> known = known_->literal(inputs[0]);
-  if (known && known->element_count() == 1) {
-    const char* name = known->as_int(0) != 0 ? "then_branch" : "else_branch";
-    const OnnxGraph& branch = graph_of(node, name, loc);
-    Scope around = scope_around(branch, loc, scope);
-    return inline_graph(branch, {}, node.outputs.size(), loc, around);
-  }
-  const Body then = body_of(node, "then_branch", loc, scope);
-  const Body otherwise = body_of(node, "else_branch", loc, scope);
-  std::vector<std::string> captures = then.captures;
-  for (const std::string& name : otherwise.captures) {
-    if (std::find(captures.begin(), captures.end(), name) == captures.end()) {
-      captures.push_back(name);
-    }
-  }
-  const auto wrap = [&](const std::vector<ValueId>&, const std::vector<ValueId>& outputs) {
-    return builder_->emit(
-        ops::tuple, {outputs.begin(), outputs.begin() + static_cast<int64_t>(node.outputs.size())});
-  };
-  IfElseAttrs attrs;
-  try {
-    attrs.then = import_body(then, {}, captures, loc, scope, wrap);
-    attrs.otherwise = import_body(otherwise, {}, captures, loc, scope, wrap);
-  } catch (const Poisoned&) {
-    if (scope.depth == 0) {
-      hints_.push_back(
-          loc.describe() +
-          ": only run time knows which branch it takes, so that both have to be valid; "
-          "--constant NAME=VALUE makes an input constant that decides");
-    }
-    throw;
-  }
-  Emitter e(*builder_);
-  builder_->set_loc(loc);
-  std::vector<ValueId> operands{as_scalar(e, inputs[0], ElementType::boolean, "condition", loc)};
-  for (const ValueId id : operands_of(captures, scope)) operands.push_back(id);
-  const ValueId chosen = builder_->emit(ops::if_else, operands, attrs);
-  std::vector<ValueId> outputs;
-  for (size_t k = 0; k < node.outputs.size(); ++k) {
-    outputs.push_back(e.get(chosen, static_cast<int64_t>(k)));
   }
   return outputs;
 }

@@ -65,7 +65,7 @@ class GraphImporter {
   std::vector<ValueId> inline_function(const OnnxFunction& function, const OnnxNode& node,
                                        const Loc& loc, Scope& scope);
 
-  // Control flow (graph_control.cpp, graph_loop.cpp, graph_scan.cpp).
+  // Control flow (graph_control.cpp, graph_branch.cpp, graph_loop.cpp, graph_scan.cpp).
   /// A subgraph as a function: its own parameters, then what it captures from around it. Captured
   /// values that are known while importing become constants of the function instead.
   struct Body {
@@ -77,6 +77,8 @@ class GraphImporter {
   /// A Loop or Scan.
   std::vector<ValueId> import_changing(const OnnxNode& node, const Loc& loc, Scope& scope);
   std::vector<ValueId> import_if(const OnnxNode& node, const Loc& loc, Scope& scope);
+  std::vector<ValueId> select_branch(const OnnxNode& node, ValueId condition, const Loc& loc,
+                                     Scope& scope);
   std::vector<ValueId> import_loop(const OnnxNode& node, const Loc& loc, Scope& scope);
   std::vector<ValueId> import_scan(const OnnxNode& node, const Loc& loc, Scope& scope);
   std::vector<ValueId> import_batched_scan(const OnnxNode& node, const Loc& loc, Scope& scope);

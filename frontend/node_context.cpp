@@ -5,6 +5,7 @@
 #include <set>
 
 #include "frontend/onnx_tensors.h"
+#include "frontend/symbols.h"
 #include "ir/graph/error.h"
 
 namespace backcast {
@@ -182,18 +183,18 @@ std::string NodeContext::initializer(size_t i) const {
   return is_one ? node.loc.node : "";
 }
 
-ValueId NodeContext::prefix(ValueId x, ValueId count, int64_t axis) {
-  std::string name;
-  const std::string& whose = node_.outputs[0].empty() ? node_.op_type : node_.outputs[0];
-  for (const unsigned char c : whose) {
-    name += c < 128 && std::isalnum(c) ? static_cast<char>(c) : '_';
-  }
-  name = (std::isdigit(static_cast<unsigned char>(name[0])) ? "n" : "") + name + "_count";
-  SymbolRanges& symbols = services_.module.symbols;
+ValueId measured_prefix(Module& module, const Emitter& e, const std::string& wish, ValueId x,
+                        ValueId count, int64_t axis) {
+  const std::string name = symbol_name(wish) + "_count";
   std::string fresh = name;
-  for (int i = 2; symbols.contains(fresh); ++i) fresh = fmt::format("{}_{}", name, i);
-  symbols[fresh] = {0, e.extent(x, axis).range(symbols).max};
-  return e.emit(ops::prefix, {x, count}, PrefixAttrs{axis, Dim::symbol(fresh)});
+  for (int i = 2; module.symbols.contains(fresh); ++i) fresh = fmt::format("{}_{}", name, i);
+  module.symbols[fresh] = {0, e.extent(x, axis).range(module.symbols).max};
+  return e.builder().emit(ops::prefix, {x, count}, PrefixAttrs{axis, Dim::symbol(fresh)});
+}
+
+ValueId NodeContext::prefix(ValueId x, ValueId count, int64_t axis) {
+  const std::string& output = node_.outputs[0];
+  return measured_prefix(services_.module, e, output.empty() ? op_type() : output, x, count, axis);
 }
 
 FunctionRef NodeContext::function(

@@ -48,6 +48,11 @@ struct ImportServices {
   std::vector<std::string>& notes;
 };
 
+/// The first `count` (an i64 scalar) positions along an axis; a new symbol, named after `wish`,
+/// stands for how many these are.
+ValueId measured_prefix(Module& module, const Emitter& e, const std::string& wish, ValueId x,
+                        ValueId count, int64_t axis);
+
 class NodeContext {
  public:
   NodeContext(ImportServices& services, const OnnxNode& node, Loc loc, int64_t opset,
@@ -126,8 +131,7 @@ class NodeContext {
   /// The initializer that input i is, also by way of Identity nodes; empty when it is none.
   std::string initializer(size_t i) const;
 
-  /// The first `count` (an i64 scalar) positions along an axis; a new symbol, named after the
-  /// node's first output, stands for how many these are.
+  /// measured_prefix, named after the node's first output.
   ValueId prefix(ValueId x, ValueId count, int64_t axis);
 
   /// Adds a function made of core operators: the body of a loop. Its name begins with `name`.

@@ -36,7 +36,7 @@ SymbolTable::SymbolTable(const std::vector<OnnxValueInfo>& inputs, const ImportO
   }
 }
 
-std::string SymbolTable::valid_name(const std::string& text) const {
+std::string symbol_name(const std::string& text) {
   std::string name;
   for (const unsigned char c : text) {
     name += c < 128 && std::isalnum(c) ? static_cast<char>(c) : '_';
@@ -44,6 +44,11 @@ std::string SymbolTable::valid_name(const std::string& text) const {
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "d" + name;
   // Words of the text form's expressions.
   if (name == "min" || name == "max" || name == "mod") name += "_";
+  return name;
+}
+
+std::string SymbolTable::valid_name(const std::string& text) const {
+  std::string name = symbol_name(text);
   while (name != text && (plain_names_.count(name) > 0 || bound_.count(name) > 0)) name += "_";
   return name;
 }

@@ -12,6 +12,9 @@
 
 namespace backcast {
 
+/// Some text as the name of a symbol.
+std::string symbol_name(const std::string& text);
+
 class SymbolTable {
  public:
   /// `inputs` are the graph's; a dim_param is read as an expression ("2*N") when its symbols occur

@@ -227,8 +227,9 @@ void EntryWriter::measure(const Step& step) {
     if (extent == measured_.end()) continue;
     const DimRange& range = context_.program.symbols.at(extent->second);
     const auto literal = [](int64_t number) { return integer_literal(Scalar::i64, number); };
-    writer_.line(fmt::format("{0} = (index_t)(*{1} < {2} ? {2} : *{1} > {3} ? {3} : *{1});",
-                             writer_.local(extent->second), pointers_.at(id), literal(range.min),
+    const std::string count = fmt::format("*(const int64_t *)({})", pointer(id));
+    writer_.line(fmt::format("{0} = (index_t)({1} < {2} ? {2} : {1} > {3} ? {3} : {1});",
+                             writer_.local(extent->second), count, literal(range.min),
                              literal(range.max)));
   }
 }

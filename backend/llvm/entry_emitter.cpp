@@ -364,7 +364,7 @@ void EntryEmitter::measure(const Step& step) {
     const auto extent = entry_.extents.find(id);
     if (extent == entry_.extents.end()) continue;
     const DimRange& range = program_.symbols.at(extent->second);
-    llvm::Value* value = builder_.CreateLoad(int64, arguments_.at(id));
+    llvm::Value* value = builder_.CreateLoad(int64, address(id));
     for (const auto& [bound, is_min] : {std::pair{range.min, true}, {range.max, false}}) {
       llvm::Constant* limit = llvm::ConstantInt::getSigned(int64, bound);
       llvm::Value* outside =

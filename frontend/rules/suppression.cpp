@@ -43,7 +43,8 @@ class Suppression {
     most_ = n.has(2) ? boxes_ : Dim(0);
     const std::optional<Ints> known = n.has(2) ? n.known_ints(2) : std::nullopt;
     if (known && known->size() == 1) {
-      most_ = Dim::min(boxes_, Dim(std::max<int64_t>(known->front(), 0)));
+      const int64_t most = std::max<int64_t>(known->front(), 0);
+      if (boxes_.range(n.ranges()).max > most) most_ = Dim::min(boxes_, Dim(most));
     }
   }
 

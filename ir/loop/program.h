@@ -85,8 +85,8 @@ struct EntryPoint {
   /// Outputs the caller may leave out; a step that writes one is then skipped (it writes nothing
   /// else, and nothing reads the output).
   std::set<BufferId> optional_outputs;
-  /// Outputs (i64 scalars) that say how large the others are: the symbol has this value, taken into
-  /// its range, once a step has written it.
+  /// i64 scalars that say how large others are: the symbol has this value, taken into its range,
+  /// once a step has written it. They are outputs where an output mentions the symbol.
   std::map<BufferId, std::string> extents;
   /// State (i32 or u32 scalar) that must not be zero when the entry point is called; -1: none.
   BufferId required_count = -1;

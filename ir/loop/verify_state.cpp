@@ -105,8 +105,9 @@ class StateChecker {
       const Buffer& b = program_.buffer(id);
       const bool listed =
           std::find(entry.outputs.begin(), entry.outputs.end(), id) != entry.outputs.end();
-      if (!listed || b.element != ElementType::i64 || !is_scalar(b)) {
-        fail("extent " + b.name + " of " + entry.name + " is no output that counts");
+      const bool is_place = listed || b.kind == BufferClass::arena;
+      if (!is_place || b.element != ElementType::i64 || !is_scalar(b)) {
+        fail("extent " + b.name + " of " + entry.name + " is nothing that counts");
       }
       if (!program_.symbols.contains(symbol)) fail("extent " + b.name + " has no symbol");
       open.insert(id);

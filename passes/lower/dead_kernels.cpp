@@ -30,6 +30,7 @@ std::vector<Step> live_steps(const Program& program, const std::vector<Step>& st
     for (BufferId id : step.buffers) {
       if (id >= 0) needed.insert(program.owner(id));
     }
+    needed.merge(loop::extent_buffers(program, step));
     // What a trip reads at its beginning, the trip before has to write.
     for (size_t before = needed.size() + 1; before != needed.size();) {
       before = needed.size();

@@ -50,6 +50,10 @@ class Fusion {
   std::vector<Step> fuse_entry(const loop::EntryPoint& entry, Program& result) {
     alone_.clear();
     for (BufferId id : entry.optional_outputs) alone_.insert(program_.owner(id));
+    // Sizes are read from memory.
+    for (const auto& [id, symbol] : entry.extents) {
+      if (in_arena(id)) alone_.insert(program_.owner(id));
+    }
     std::map<BufferId, const std::vector<Step>*> writers;
     find_rewritten(entry.steps, writers);
     return fuse_steps(entry.steps, result);

@@ -102,7 +102,9 @@ class Lowering : public LoweringHost {
     for (int64_t i = 0; i < main_->size(); ++i) lower_node(ValueId(i));
     guard();
     bind_outputs();
-    for (const auto& [id, symbol] : entry().extents) entry().outputs.push_back(id);
+    for (const auto& [id, symbol] : entry().extents) {
+      if (program_.buffer(id).kind == BufferClass::output) entry().outputs.push_back(id);
+    }
     if (entry().inputs.empty()) require_count();
   }
 
@@ -222,7 +224,8 @@ class Lowering : public LoweringHost {
     }
   }
 
-  /// The count of a prefix becomes an output of the symbol's name, behind the model's.
+  /// The count of a prefix. Where a result is as large, it becomes an output of the symbol's name,
+  /// behind the model's.
   void measure(const Node& node) {
     const std::string symbol = measured_symbol(node);
     const std::vector<std::string>& results = main_->result_names;
@@ -233,9 +236,16 @@ class Lowering : public LoweringHost {
     const BufferId count = value_of(node.operands[1]).front();
     std::string name = symbol;  // not to take a result's
     while (std::find(results.begin(), results.end(), name) != results.end()) name += '_';
-    const BufferId output = add_output(name, {ElementType::i64, {}}, node.loc);
-    entry().extents[output] = symbol;
-    steps().push_back(copy_step(count, output, node.loc));
+    const TensorType type{ElementType::i64, {}};
+    std::set<std::string> told;
+    for (const TensorType& result : flatten(main_->result_type())) {
+      for (const Dim& dim : result.shape) dim.collect_symbols(told);
+    }
+    const BufferId extent = told.contains(symbol)
+                                ? add_output(name, type, node.loc)
+                                : add_buffer(name, type, BufferClass::arena, node.loc);
+    entry().extents[extent] = symbol;
+    steps().push_back(copy_step(count, extent, node.loc));
   }
 
   const Buffers& value_of(ValueId id) const { return values_[static_cast<size_t>(id.index)]; }

@@ -259,8 +259,52 @@ TEST(Branches, ThatAreInvalidSayWhatDecides) {
   EXPECT_THAT(complaint, HasSubstr("--constant NAME=VALUE"));
 }
 
-TEST(Branches, OfDifferentShapesAreRefused) {
-  EXPECT_THAT(complaint_of(branches("3")), HasSubstr("both branches must give the same type"));
+/// What is longer than the other branch's result is left out where the other one is taken.
+TEST(Branches, OfDifferentExtentsAreBothComputed) {
+  const ImportedModel model = branches("3").import();
+  verify(model.module);
+  EXPECT_EQ(find_op(model, ops::if_else), nullptr);
+  const Function& main = model.module.function("main");
+  EXPECT_EQ(main.result_type().to_string(), "f32[z_count]");
+  EXPECT_EQ(model.module.functions.size(), 1u);
+  const Value x = Literal::from_doubles(ElementType::f32, {3}, {1, 2, 3});
+  const Value y = Literal::from_doubles(ElementType::f32, {2}, {5, 6});
+  for (const bool c : {true, false}) {
+    const Value result =
+        evaluate(model.module, main, {Literal::scalar(ElementType::boolean, c), x, y});
+    EXPECT_EQ(result.tensor.as_doubles(),
+              c ? (std::vector<double>{-1, -2, -3}) : (std::vector<double>{5, 6}));
+  }
+}
+
+/// As exporters write what a detector does when there may be no box.
+TEST(Branches, WhatIsCountedInOneIsCountedOutside) {
+  ModelBuilder none, some;
+  none.ints("empty", {}).output("empty", {"0"}, onnx_type::kInt64);
+  some.node("found", "NonZero", {"x"}, {"places"}).ints("row", {0});
+  some.node("first", "Squeeze", {"places", "row"}, {"p"}).output("p", {"?"}, onnx_type::kInt64);
+  ModelBuilder m;
+  m.input("c", {}, onnx_type::kBool).input("x", {"4"}).output("z", {"?"}, onnx_type::kInt64);
+  m.node("if", "If", {"c"}, {"z"}, {graph("then_branch", none), graph("else_branch", some)});
+  const ImportedModel model = m.import();
+  verify(model.module);
+  const Value x = Literal::from_doubles(ElementType::f32, {4}, {0, 7, 0, 7});
+  for (const bool c : {true, false}) {
+    const Value result = evaluate(model.module, model.module.function("main"),
+                                  {Literal::scalar(ElementType::boolean, c), x});
+    EXPECT_EQ(result.tensor.as_ints(), c ? (std::vector<int64_t>{}) : (std::vector<int64_t>{1, 3}));
+  }
+}
+
+TEST(Branches, OfDifferentRanksAreRefused) {
+  ModelBuilder then, otherwise;
+  then.ints("axis", {0}).node("row", "Unsqueeze", {"x", "axis"}, {"t"}).output("t", {"1", "2"});
+  otherwise.output("x", {"2"});
+  ModelBuilder m;
+  m.input("c", {}, onnx_type::kBool).input("x", {"2"}).output("z", {"2"});
+  m.node("if", "If", {"c"}, {"z"}, {graph("then_branch", then), graph("else_branch", otherwise)});
+  EXPECT_THAT(complaint_of(m), HasSubstr("node \"if\" (If): the output \"z\" is f32[1,2] in one "
+                                         "branch and f32[2] in the other"));
 }
 
 }  // namespace
