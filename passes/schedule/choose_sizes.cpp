@@ -258,9 +258,31 @@ std::vector<TileSegment> Chooser::symbolic_tiles(int64_t size) const {
   for (const Axis& axis : definition_.axes) {
     if (axis.name == schedule_.tile_axis) total = axis.extent;
   }
-  Expr full = loop::floor_div(total, Expr(size));
-  return {{Expr(0), full, size, false},
-          {full * Expr(size), loop::floor_mod(total, Expr(size)), 1, false}};
+  std::vector<TileSegment> segments;
+  Expr left = total;
+  for (const int64_t rows : symbolic_sizes(size)) {
+    const Expr begin = segments.empty() ? Expr(0) : total - left;
+    segments.push_back({begin, rows == 1 ? left : loop::floor_div(left, Expr(rows)), rows, false});
+    left = loop::floor_mod(left, Expr(rows));
+  }
+  return segments;
+}
+
+/// Each size takes what those before left.
+std::vector<int64_t> Chooser::symbolic_sizes(int64_t size) {
+  constexpr int64_t kSmall = 4;
+  if (size == 1) return {1};
+  return size > kSmall ? std::vector<int64_t>{size, kSmall, 1} : std::vector<int64_t>{size, 1};
+}
+
+/// How many tiles a segment has; where run time decides, as if there were some rows, any number of
+/// them left by the segment before.
+double Chooser::tiles_in(const std::vector<TileSegment>& segments, size_t s) {
+  constexpr double kRows = 64;
+  int64_t count = 0;
+  if (loop::as_constant(segments[s].count, count)) return static_cast<double>(count);
+  const double rows = static_cast<double>(segments[s].size);
+  return s == 0 ? kRows / rows : (static_cast<double>(segments[s - 1].size) / rows - 1) / 2;
 }
 
 /// Cycles per step that a tile waits beside those of step_cycles(). Sums beyond what latency asks
@@ -284,6 +306,17 @@ double Chooser::waiting_cycles(int64_t tile, int64_t vectors) const {
   return std::min(kEach * static_cast<double>(beyond), most) / reduce_points();
 }
 
+/// Cycles per step that a panel of so many vectors takes out of the second cache, or from behind
+/// it. (Where the number of tiles is known, these are as high as registers allow, and hide it.)
+double Chooser::fetching_cycles(int64_t vectors) const {
+  constexpr double kNear = 48, kFar = 16;  // bytes per cycle
+  const double row = static_cast<double>(vectors * lanes_ * byte_size(loop::element_of(scalar_)));
+  const double panel = row * reduce_points();
+  if (lanes_ == 1 || panel * 2 <= static_cast<double>(target_.l1_bytes)) return 0;
+  if (target_.l2_bytes == 0) return 0;
+  return row / (panel * 2 > static_cast<double>(target_.l2_bytes) ? kFar : kNear);
+}
+
 double Chooser::total_cycles(int64_t size, int64_t vectors) const {
   double total = 0;
   std::vector<VectorSegment> columns = schedule_.vector_axis.empty()
@@ -291,12 +324,14 @@ double Chooser::total_cycles(int64_t size, int64_t vectors) const {
                                            : vector_segments(vectors);
   std::vector<TileSegment> rows = tile_segments(size);
   if (rows.empty()) rows = {{Expr(0), Expr(1), 1, false}};
+  int64_t count = 0;
+  const bool is_symbolic = !loop::as_constant(rows[0].count, count);
   for (const VectorSegment& c : columns) {
-    for (const TileSegment& r : rows) {
-      int64_t count = 8;  // of a symbolic number of tiles
-      loop::as_constant(r.count, count);
-      total += static_cast<double>(count * c.count) *
-               (step_cycles(r.size, c.vectors) + waiting_cycles(r.size, c.vectors));
+    for (size_t s = 0; s < rows.size(); ++s) {
+      const double step =
+          step_cycles(rows[s].size, c.vectors) + waiting_cycles(rows[s].size, c.vectors);
+      total += tiles_in(rows, s) * static_cast<double>(c.count) *
+               std::max(step, is_symbolic ? fetching_cycles(c.vectors) : 0);
     }
   }
   return total;

@@ -132,6 +132,9 @@ class Chooser {
   std::pair<int64_t, int64_t> interior_range(int64_t total) const;
   std::vector<TileSegment> tile_segments(int64_t size) const;
   std::vector<TileSegment> symbolic_tiles(int64_t size) const;
+  static std::vector<int64_t> symbolic_sizes(int64_t size);
+  double fetching_cycles(int64_t vectors) const;
+  static double tiles_in(const std::vector<TileSegment>& segments, size_t s);
   double waiting_cycles(int64_t tile, int64_t vectors) const;
   double total_cycles(int64_t size, int64_t vectors) const;
   bool streams_constant() const;
