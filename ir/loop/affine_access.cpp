@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ir/graph/dim_math.h"
+#include "ir/loop/text.h"
 #include "ir/loop/visit.h"
 
 namespace backcast::loop {
@@ -105,6 +106,19 @@ AffineAccess AffineAccesses::access_to(const Expr& index, Type type, bool is_sto
   return access;
 }
 
+/// Whether it is made of sizes, by more than sums: the same in all iterations of all loops.
+bool AffineAccesses::is_size(const Expr& e) const {
+  if (e->op != Op::floor_div && e->op != Op::floor_mod) return false;
+  bool varies = false;
+  loop::visit(e, [&](const Expr& part) {
+    const bool is_size = part->kind == ExprKind::var &&
+                         std::ranges::find(kernel_.sizes, part->name) != kernel_.sizes.end();
+    varies =
+        varies || !(is_size || part->kind == ExprKind::binary || part->kind == ExprKind::constant);
+  });
+  return !varies;
+}
+
 std::optional<Affine> AffineAccesses::affine(const Expr& e) const {
   int64_t value = 0;
   if (as_constant(e, value)) return Affine{value, {}};
@@ -114,6 +128,7 @@ std::optional<Affine> AffineAccesses::affine(const Expr& e) const {
     return known != values_.end() ? known->second : Affine{0, {{e->name, 1}}};
   }
   if (e->kind != ExprKind::binary) return std::nullopt;
+  if (is_size(e)) return Affine{0, {{print(e), 1}}};
   const std::optional<Affine> a = affine(e->args[0]), b = affine(e->args[1]);
   if (!a || !b) return std::nullopt;
   if (e->op == Op::add) return plus(*a, *b, 1);

@@ -53,6 +53,7 @@ class AffineAccesses {
 
  private:
   void note_range(const std::string& variable, const Expr& begin, const Expr& extent);
+  bool is_size(const Expr& e) const;
   std::optional<Affine> affine(const Expr& e) const;
   AffineAccess access_to(const Expr& index, Type type, bool is_store);
   void visit_loads(const Expr& e,

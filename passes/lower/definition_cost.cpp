@@ -74,16 +74,18 @@ DefinitionCost cost(const Definition& definition) {
   return total;
 }
 
+int64_t most_of(const loop::Axis& axis, const SymbolRanges& symbols) {
+  int64_t extent = 1;
+  std::map<std::string, Expr> maxima;
+  for (const auto& [name, range] : symbols) maxima[name] = Expr(range.max);
+  loop::as_constant(loop::simplify(loop::substitute(axis.extent, maxima)), extent);
+  return extent;
+}
+
 int64_t points(const Definition& definition, const SymbolRanges& symbols) {
   int64_t result = 1;
   for (const std::vector<loop::Axis>* axes : {&definition.axes, &definition.reduce_axes}) {
-    for (const loop::Axis& axis : *axes) {
-      int64_t extent = 1;
-      std::map<std::string, Expr> maxima;
-      for (const auto& [name, range] : symbols) maxima[name] = Expr(range.max);
-      loop::as_constant(loop::simplify(loop::substitute(axis.extent, maxima)), extent);
-      result *= std::max<int64_t>(extent, 1);
-    }
+    for (const loop::Axis& axis : *axes) result *= std::max<int64_t>(most_of(axis, symbols), 1);
   }
   return result;
 }

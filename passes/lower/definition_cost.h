@@ -21,6 +21,9 @@ struct DefinitionCost {
 DefinitionCost cost(const loop::Definition& definition);
 DefinitionCost cost(const loop::Expr& value);
 
+/// The extent of an axis at the symbols' maxima.
+int64_t most_of(const loop::Axis& axis, const SymbolRanges& symbols);
+
 /// Iterations at the symbols' maxima: axes and reduction axes.
 int64_t points(const loop::Definition& definition, const SymbolRanges& symbols);
 

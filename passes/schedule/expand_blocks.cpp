@@ -31,7 +31,9 @@ Expr Expansion::row_in_block(const Bindings& bindings, const Cell& cell, int64_t
     const std::string& name = *axis;
     if (name == schedule_.vector_axis || schedule_.is_block_axis(name)) continue;
     if (axis < blocks) continue;
-    const int64_t extent = *static_extent(*axes_.at(name));
+    const auto most = schedule_.most.find(name);
+    const int64_t extent =
+        most != schedule_.most.end() ? most->second : *static_extent(*axes_.at(name));
     const bool tiled = name == schedule_.tile_axis;
     const Expr at = tiled ? tile_base_ + Expr(cell.m / schedule_.jam) : bindings.at(name);
     row = row * Expr(extent) + at;
@@ -47,8 +49,14 @@ Expr Expansion::waiting(const Bindings& bindings, const Cell& cell) const {
   const Expr row = row_in_block(bindings, cell, rows);
   const int64_t width = segment_->width();
   if (schedule_.local_totals > 0) return row * Expr(width) + Expr(cell.n * lanes());
-  return Expr(segment_->begin * rows) + (block_ * Expr(rows) + row) * Expr(width) +
-         Expr(cell.n * lanes());
+  const bool grouped = !schedule_.columns_axis.empty();
+  const Expr group = grouped ? bindings.at(schedule_.columns_axis) : Expr(0);
+  if (schedule_.totals_row > 0) {
+    return row * Expr(schedule_.totals_row) + group * Expr(schedule_.columns()) +
+           Expr(segment_->begin) + block_ * Expr(width) + Expr(cell.n * lanes());
+  }
+  return group * Expr(schedule_.columns() * rows) + Expr(segment_->begin * rows) +
+         (block_ * Expr(rows) + row) * Expr(width) + Expr(cell.n * lanes());
 }
 
 /// Registers for the accumulators, holding what the block before left.

@@ -77,7 +77,9 @@ void Expansion::fetch_ahead(const Bindings& bindings, const Bindings& reduce,
   const int64_t by_row = share(panel, rows), by_step = share(by_row * tile_size(), steps);
   const loop::Scalar scalar = kernel_.find(schedule_.fetched)->element;
   const int64_t line = kLineBytes / byte_size(loop::element_of(scalar));
-  const Expr next = packed_index(schedule_.fetched, first, Expr(0)) + Expr(panel) +
+  // The blocks of one panel lie one after another.
+  const int64_t ahead = schedule_.columns_axis.empty() ? panel : panel * schedule_.blocks;
+  const Expr next = packed_index(schedule_.fetched, first, Expr(0)) + Expr(ahead) +
                     row * Expr(by_row) + step * Expr(by_step);
   for (int64_t at = 0; at < by_step; at += line) {
     body.push_back(loop::prefetch(packing.parameter, next + Expr(at)));

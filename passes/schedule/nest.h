@@ -153,6 +153,11 @@ struct NestSchedule {
   int64_t blocks = 1;                   // the product of their extents
   std::string totals;                   // the buffer's parameter
   int64_t local_totals = 0;
+  // The axis of groups of columns, outside of the blocks: all blocks of the vector axis take a step
+  // before any takes the next one. Empty: blocks stand inside of the vector axis.
+  std::string columns_axis;
+  int64_t totals_row = 0;  // elements, where the totals lie row by row; or else 0
+  std::map<std::string, int64_t> most;  // extents of axes that run time tells, at most
   bool is_block_axis(const std::string& axis) const;
   StepMask taken;
   /// Whether behind all words of the steps that every jammed element takes lie those of the others.

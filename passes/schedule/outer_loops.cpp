@@ -57,6 +57,21 @@ std::string fresh_name(const Kernel& kernel, std::string name) {
   return name;
 }
 
+namespace {
+
+/// A single iteration that does not ask for its number.
+bool is_once(const Stmt& loop) {
+  bool asks = false;
+  loop::visit(
+      loop->body[0], [](const Stmt&) {},
+      [&](const Expr& e) {
+        asks = asks || (e->kind == loop::ExprKind::var && e->name == loop->name);
+      });
+  return extent_of(loop) == 1 && !asks;
+}
+
+}  // namespace
+
 std::vector<Stmt> outer_loops(const Kernel& kernel) {
   const Stmt& body = kernel.body;
   const std::vector<Stmt> parts =
@@ -77,23 +92,22 @@ std::vector<Stmt> outer_loops(const Kernel& kernel) {
     any = any || (shared && extent_of(parts[i]) > 1);
     loops.push_back(shared ? parts[i] : once(parts[i]));
   }
-  return any && are_independent(kernel, loops) ? loops : std::vector<Stmt>();
+  if (any && are_independent(kernel, loops)) return loops;
+  // Perhaps only what stands beside the loops meets, such as rows whose number run time tells.
+  std::vector<Stmt> joined;
+  bool joins = false;
+  for (const Stmt& loop : loops) {
+    const bool beside = !joined.empty() && is_once(loop) && is_once(joined.back());
+    if (beside) {
+      const std::vector<Stmt> both = {joined.back()->body[0], loop->body[0]};
+      joined.back() = loop::for_loop(joined.back()->name, Expr(0), Expr(1), loop::block(both));
+      joins = true;
+    } else {
+      joined.push_back(loop);
+    }
+  }
+  return any && joins && are_independent(kernel, joined) ? joined : std::vector<Stmt>();
 }
-
-namespace {
-
-/// A single iteration that does not ask for its number.
-bool is_once(const Stmt& loop) {
-  bool asks = false;
-  loop::visit(
-      loop->body[0], [](const Stmt&) {},
-      [&](const Expr& e) {
-        asks = asks || (e->kind == loop::ExprKind::var && e->name == loop->name);
-      });
-  return extent_of(loop) == 1 && !asks;
-}
-
-}  // namespace
 
 std::optional<Kernel> reversed(const Kernel& kernel) {
   const std::vector<Stmt> loops = outer_loops(kernel);

@@ -392,7 +392,7 @@ class Scheduling {
     }
     if (Stmt nest = skip_zeros(definition, kernel, step, alone)) return nest;
     if (alone) {
-      if (const auto cut = cut_reduction(definition, chosen, target_)) {
+      if (const auto cut = cut_reduction(definition, kernel, chosen, result_.symbols, target_)) {
         const std::string totals = SideBuffers::fresh_parameter(kernel, "sum");
         NestSchedule in_blocks = choose(cut->definition, kernel, step);
         if (order_blocks(in_blocks, *cut, totals)) {

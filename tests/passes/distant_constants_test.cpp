@@ -61,6 +61,73 @@ TEST_P(DistantConstants, CompiledToTheBit) {
 INSTANTIATE_TEST_SUITE_P(Convolutions, DistantConstants, testing::ValuesIn(kConvs),
                          [](const auto& info) { return info.param.shape.name(); });
 
+// Dense layers over a matrix that no cache holds, nor the other operand; run time may tell how many
+// rows there are.
+struct Dense {
+  int64_t rows, sum, columns;
+  int64_t most;  // rows where these are symbolic, or 0
+  bool in_groups;
+};
+
+const Dense kDense[] = {
+    {45, 512, 128, 0, true},  {45, 512, 128, 50, true}, {7, 512, 128, 50, true},
+    {50, 768, 192, 50, true}, {33, 512, 144, 0, true},  {45, 512, 72, 0, false},
+    {45, 64, 128, 45, false}, {1, 512, 128, 0, false},  {64, 528, 256, 64, true},
+};
+
+class DistantDense : public testing::TestWithParam<Dense> {
+ protected:
+  static Module module_in(const std::string& type) {
+    const Dense& d = GetParam();
+    std::mt19937 random(7);
+    const std::string symbol = d.most > 0 ? fmt::format("symbol M in 0..{}", d.most) : "";
+    return parse_module(fmt::format(
+        R"({0}
+entry "run" @main
+func @main(%x: {1}[{2},{3}]) -> {1}[{2},{4}] {{
+  %w = constant {{value={1}[{3},{4}] [{5}]}}
+  %p = dot_general %x, %w {{lhs_contract=[1], rhs_contract=[0]}}
+  %y = relu %p
+  return %y
+}})",
+        symbol, type, d.most > 0 ? "M" : fmt::format("{}", d.rows), d.sum, d.columns,
+        random_numbers(d.sum * d.columns, random)));
+  }
+
+  static TargetInfo without_caches(TargetInfo target) {
+    target.l1_bytes = 16 << 10;
+    target.l2_bytes = 96 << 10;
+    return target;
+  }
+};
+
+TEST_P(DistantDense, ExactInDoubleAndSharedOut) {
+  const Dense& d = GetParam();
+  const Module module = module_in("f64");
+  const std::vector<Literal> inputs = random_inputs(module, {{"M", d.rows}});
+  TargetInfo target = without_caches(*find_target("x86-64-v4"));
+  target.parallel_grain = 1;
+  PipelineOptions options;
+  options.round_trip = true;
+  const PipelineResult result = run_pipeline(module, target, options);
+  const std::string text = loop::print(result.program);
+  EXPECT_EQ(text.find("n1_block in range_begin ..") != std::string::npos, d.in_groups) << text;
+  EXPECT_LT(error_of(loop::interpret(result.program, "run", inputs).front(),
+                     evaluate_main(module, inputs).front()),
+            1e-12);
+}
+
+TEST_P(DistantDense, CompiledToTheBit) {
+  const TargetInfo target = without_caches(resolve_target("native"));
+  expect_close_and_equal(
+      compiled_case(module_in("f32"), "dense", target, {}, {{"M", GetParam().rows}}), 5e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(Layers, DistantDense, testing::ValuesIn(kDense), [](const auto& info) {
+  const Dense& d = info.param;
+  return fmt::format("m{}_k{}_n{}_of{}", d.rows, d.sum, d.columns, d.most);
+});
+
 // What products read and write across their order is asked for ahead, which changes nothing.
 struct Product {
   int64_t sum, rows, columns;

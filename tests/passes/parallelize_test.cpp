@@ -123,6 +123,17 @@ TEST(Independence, LanesApartCountLikeALoop) {
   EXPECT_FALSE(independent(both, fmt::format(fmt::runtime(body), 9)));
 }
 
+/// Sizes are the same in all iterations, and so is what is made of them.
+TEST(Independence, RowsThatRunTimeCountsAreApart) {
+  const std::string sizes = "x: f32[8] read, y: f32[M,64] write) sizes(M";
+  EXPECT_TRUE(independent(sizes, R"(for j in 0 .. 8 {
+    for i in 0 .. M % 3 { store y[M * 64 - M % 3 * 64 + i * 64 + j * 8] = load f32x8 x[0] }
+  })"));
+  EXPECT_FALSE(independent(sizes, R"(for j in 0 .. 8 {
+    for i in 0 .. M % 3 { store y[M * 64 - j % 3 * 64 + i * 64 + j * 8] = load f32x8 x[0] }
+  })"));
+}
+
 TEST(Independence, OneIterationIsApart) {
   EXPECT_TRUE(independent("y: f32[8] update", R"(for once in 0 .. 1 {
     for i in 0 .. 8 { store y[0] = load f32 y[0] + load f32 y[i] }

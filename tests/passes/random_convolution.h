@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
 #include <string>
 #include <utility>
@@ -63,8 +64,10 @@ func @main(%x: {0}[{1},{2},{3},{4}], %r: {5}) -> {5} {{
       relu_first ? "return %s" : "%y = relu %s\n  return %y"));
 }
 
+using Sizes = std::map<std::string, int64_t>;
+
 /// One value between -1 and 1 per element of each parameter of `main`.
-inline std::vector<Literal> random_inputs(const Module& module) {
+inline std::vector<Literal> random_inputs(const Module& module, const Sizes& sizes = {}) {
   std::mt19937 random(11);
   std::uniform_real_distribution<double> real(-1, 1);
   std::vector<Literal> inputs;
@@ -72,8 +75,8 @@ inline std::vector<Literal> random_inputs(const Module& module) {
   for (const ValueId id : main.params) {
     const TensorType& type = main.type(id).tensor();
     std::vector<int64_t> shape;
-    for (const Dim& dim : type.shape) shape.push_back(dim.constant());
-    std::vector<double> values(static_cast<size_t>(type.element_count().constant()));
+    for (const Dim& dim : type.shape) shape.push_back(dim.evaluate(sizes));
+    std::vector<double> values(static_cast<size_t>(type.element_count().evaluate(sizes)));
     for (double& value : values) value = real(random);
     inputs.push_back(Literal::from_doubles(type.element, shape, values));
   }
@@ -94,10 +97,10 @@ inline double error_of(const Literal& actual, const Literal& expected) {
 /// The module compiled for `target`, which this host runs, with random inputs and what the
 /// evaluator makes of them.
 inline NodeCase compiled_case(const Module& module, std::string name, TargetInfo target,
-                              PipelineOptions options) {
+                              PipelineOptions options, const Sizes& sizes = {}) {
   NodeCase one;
   one.name = options.name = one.model.model_file = std::move(name);
-  const std::vector<Literal> inputs = random_inputs(module);
+  const std::vector<Literal> inputs = random_inputs(module, sizes);
   one.sets.push_back({"set", inputs, evaluate_main(module, inputs)});
   one.model.target = std::move(target);
   one.model.result = run_pipeline(module, one.model.target, options);
