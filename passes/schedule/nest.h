@@ -156,7 +156,7 @@ struct NestSchedule {
   // The axis of groups of columns, outside of the blocks: all blocks of the vector axis take a step
   // before any takes the next one. Empty: blocks stand inside of the vector axis.
   std::string columns_axis;
-  int64_t totals_row = 0;  // elements, where the totals lie row by row; or else 0
+  int64_t totals_row = 0;               // elements, where the totals lie row by row; or else 0
   std::map<std::string, int64_t> most;  // extents of axes that run time tells, at most
   bool is_block_axis(const std::string& axis) const;
   StepMask taken;

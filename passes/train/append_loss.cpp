@@ -1,6 +1,7 @@
 #include "passes/train/append_loss.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/graph/builder.h"
 #include "ir/graph/error.h"
@@ -72,6 +73,20 @@ ValueId result_value(const Function& function, size_t i) {
   return node.operands[i];
 }
 
+/// A target is as large as the output, and its caller has to know how large that is.
+void require_known_size(const Function& function, const std::string& output,
+                        const TensorType& target) {
+  std::set<std::string> symbols;
+  for (const Dim& extent : target.shape) extent.collect_symbols(symbols);
+  for (const auto& [symbol, node] : measured_symbols(function)) {
+    if (!symbols.contains(symbol)) continue;
+    throw CompileError(fmt::format(
+        "the loss needs a target as large as the output \"{}\", {}, and only the data tells how "
+        "large that is; name another output with --loss-output, such as what is chosen from",
+        output, to_string(target)));
+  }
+}
+
 }  // namespace
 
 LossFunction append_loss(const Module& module, const Function& function, size_t outputs,
@@ -85,6 +100,7 @@ LossFunction append_loss(const Module& module, const Function& function, size_t 
   }
   LossFunction result;
   const std::optional<LossTarget> wanted = target_of(spec, function.type(prediction).tensor());
+  if (wanted) require_known_size(function, function.result_names[chosen], wanted->type);
   result.loss = fresh_name(taken, "loss");
   Builder builder(module, "loss");
   std::vector<ValueId> arguments = copy_parameters(builder, function);

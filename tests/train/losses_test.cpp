@@ -9,7 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/graph/error.h"
+#include "ir/graph/text.h"
 #include "passes/graph/differentiate.h"
+#include "passes/train/append_loss.h"
 #include "tests/train/trainer.h"
 
 namespace backcast {
@@ -162,6 +164,29 @@ TEST(LossErrors, SayWhatDoesNotFit) {
   spec.kind = LossKind::output;
   EXPECT_THAT(complaint(spec, {ElementType::f32, {2, 3}}), HasSubstr("must be a scalar"));
   EXPECT_EQ(complaint(spec, {ElementType::f32, {1, 1}}), "");
+}
+
+/// Nobody could tell how large a target has to be.
+TEST(LossErrors, AnOutputAsLargeAsTheDataHasItHasNoTarget) {
+  const Module module = parse_module(R"(symbol K in 0..4
+func @main(%x: f32[4], %n: i64[]) -> (f32[K], f32[4]) {
+  %p = prefix %x, %n {axis=0, extent=K}
+  %y = exp %x
+  %t = tuple %p, %y
+  return %t
+})");
+  Function function = module.function("main");
+  function.result_names = {"chosen", "all"};
+  LossSpec spec;
+  spec.kind = LossKind::mse;
+  try {
+    append_loss(module, function, 2, spec, {});
+    FAIL() << "no complaint";
+  } catch (const CompileError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("as large as the output \"chosen\", f32[K]"));
+  }
+  spec.output = "all";
+  EXPECT_EQ(append_loss(module, function, 2, spec, {}).target, "target");
 }
 
 }  // namespace
