@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "ir/loop/step_access.h"
 #include "ir/ops/ops.h"
 #include "passes/lower/lower_control.h"
 #include "passes/lower/rule.h"
@@ -306,6 +307,21 @@ class Lowering : public LoweringHost {
     add_call(node, builder, operands, value);
   }
 
+  /// Whether a value is computed before the data tells what place `offset` is.
+  bool is_early(BufferId id, const Dim& offset) {
+    std::set<std::string> symbols;
+    offset.collect_symbols(symbols);
+    const auto first = [&](BufferId named) {
+      const BufferId owner = program_.owner(named);
+      return std::ranges::find_if(steps(), [&](const Step& s) {
+        return loop::written_buffers(program_, s).contains(owner);
+      });
+    };
+    return std::ranges::any_of(entry().extents, [&](const auto& extent) {
+      return symbols.contains(extent.second) && first(id) < first(extent.first);
+    });
+  }
+
   /// The operands become parts of `whole`: an arena value that is no part of anything yet is
   /// computed in place, everything else is copied there.
   void join(const std::vector<BufferId>& operands, BufferId whole, const Loc& loc) {
@@ -314,7 +330,7 @@ class Lowering : public LoweringHost {
       const Buffer operand = program_.buffer(id);
       TensorType type{operand.element, operand.shape};
       BufferId part = id;
-      if (operand.kind != BufferClass::arena || operand.view_of >= 0) {
+      if (operand.kind != BufferClass::arena || operand.view_of >= 0 || is_early(id, offset)) {
         part = add_buffer(loc.node, type, BufferClass::arena, loc);
         steps().push_back(copy_step(id, part, loc));
       }

@@ -102,6 +102,15 @@ def detector():
     return Part(model, raw), (torch.randn(1, 3, 128, 128),)
 
 
+def detects(make, size, **options):
+    """What whole detectors choose, whichever of two boxes of nearly one score comes first."""
+    def chosen(model, x):
+        found = model([x])[0]
+        return found["scores"], found["boxes"].sum(0)
+    return lambda: (Part(make(weights=None, weights_backbone=None, num_classes=5, **options),
+                         chosen), (torch.rand(3, size, size),))
+
+
 def codec():
     model = hf.EncodecModel(hf.EncodecConfig(num_filters=8, hidden_size=32, codebook_dim=32))
     return Part(model, lambda m, x: m.decoder(m.encoder(x))), (torch.randn(1, 1, 1920),)
@@ -111,6 +120,14 @@ def image(name, size):
     return lambda: (timm.create_model(name, pretrained=False), (torch.randn(1, 3, size, size),))
 
 
+DETECTORS = {
+    "ssdlite_whole": detects(tv.detection.ssdlite320_mobilenet_v3_large, 320),
+    "ssd300": detects(tv.detection.ssd300_vgg16, 300),
+    "retinanet": detects(tv.detection.retinanet_resnet50_fpn, 128, min_size=128),
+    "fcos": detects(tv.detection.fcos_resnet50_fpn, 128, min_size=128, score_thresh=0.01),
+    "fasterrcnn": detects(tv.detection.fasterrcnn_mobilenet_v3_large_320_fpn, 160, min_size=160,
+                          box_score_thresh=0),
+}
 NETWORKS = {name: image(name, size) for size, names in IMAGE.items() for name in names.split()}
 NETWORKS |= {
     "bert": reader(hf.BertModel, hf.BertConfig(**SIZES)),
@@ -189,6 +206,7 @@ NETWORKS |= {
     "deeplab": segments(tv.segmentation.deeplabv3_mobilenet_v3_large),
     "lraspp": segments(tv.segmentation.lraspp_mobilenet_v3_large),
     "ssdlite": detector,
+    **DETECTORS,
     "raft_small": flow,
     "r3d_18": lambda: (tv.video.r3d_18(), (torch.randn(1, 3, 8, 32, 32),)),
 }
