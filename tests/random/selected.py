@@ -4,7 +4,7 @@ Compress, Unique or NonMaxSuppression, and what follows works on however many th
 import math
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from model import MOST_ELEMENTS, Model
 
@@ -98,7 +98,8 @@ class Selected(Model):
     def parts(self):
         return {self.linear: 3, self.pointwise: 3, self.normal: 1, self.attention: 1,
                 self.joined: 1, self.cut: 1, self.counted: 1, self.running: 1, self.again: 1,
-                self.put_back: 1, self.beside_total: 1, self.padded: 1}
+                self.put_back: 1, self.beside_total: 1, self.padded: 1, self.beside_earlier: 1,
+                self.maybe: 1}
 
     def linear(self):
         width = self.rng.choice([1, 3, 4, 8, 16, 20])
@@ -175,6 +176,30 @@ class Selected(Model):
         rows = self.node("Pad", [self.value, self.whole(low, 0, high, 0)])
         self.most += low + high
         self.becomes(rows, [f"p{len(self.nodes)}", self.width])
+
+    def beside_earlier(self):
+        """Behind or before rows that were there before."""
+        fitting = [other for other, shape in self.earlier if other and shape[1] == self.width]
+        parts = [self.rng.choice(fitting or [self.value]), self.value]
+        self.rng.shuffle(parts)
+        self.most *= 2
+        self.becomes(self.node("Concat", parts, axis=0), [f"e{len(self.nodes)}", self.width])
+
+    def maybe(self):
+        """Other rows where the data says so, none perhaps."""
+        def branch(name, value):
+            out = f"{name}{len(self.nodes)}"
+            return helper.make_graph([helper.make_node("Identity", [value], [out])], name, [],
+                                     [helper.make_tensor_value_info(out, TensorProto.FLOAT, None)])
+        count = self.rng.randint(0, 3)
+        others = self.constant(np.ones([count, self.width], np.float32))
+        largest = self.node("ReduceMax", [self.value, self.whole(0, 1)], keepdims=0)
+        is_so = self.node("Greater", [largest, self.constant(self.rng.choice([-1.0, 0.2, 0.6]))])
+        branches = [branch("given", self.value), branch("other", others)]
+        self.rng.shuffle(branches)
+        rows = self.node("If", [is_so], then_branch=branches[0], else_branch=branches[1])
+        self.most = max(self.most, count)
+        self.becomes(rows, [f"i{len(self.nodes)}", self.width])
 
     def head(self):
         if self.rng.random() < 0.5:
