@@ -54,21 +54,24 @@ ValueId select_result(Module& module, Emitter& e, ValueId condition, ValueId the
 
 }  // namespace
 
+std::vector<ValueId> GraphImporter::inline_branch(const OnnxNode& node, const char* name,
+                                                  const Loc& loc, Scope& scope) {
+  const OnnxGraph& branch = graph_of(node, name, loc);
+  Scope around = scope_around(branch, loc, scope);
+  return inline_graph(branch, {}, node.outputs.size(), loc, around);
+}
+
 /// Both branches, where nothing in them has to be left undone: operators have no effects.
 std::vector<ValueId> GraphImporter::select_branch(const OnnxNode& node, ValueId condition,
                                                   const Loc& loc, Scope& scope) {
-  std::vector<ValueId> results[2];
-  for (const bool is_then : {true, false}) {
-    const OnnxGraph& branch = graph_of(node, is_then ? "then_branch" : "else_branch", loc);
-    Scope around = scope_around(branch, loc, scope);
-    results[is_then ? 0 : 1] = inline_graph(branch, {}, node.outputs.size(), loc, around);
-  }
+  const std::vector<ValueId> then = inline_branch(node, "then_branch", loc, scope);
+  const std::vector<ValueId> otherwise = inline_branch(node, "else_branch", loc, scope);
   Emitter e(*builder_);
   builder_->set_loc(loc);
   std::vector<ValueId> outputs;
   for (size_t k = 0; k < node.outputs.size(); ++k) {
     outputs.push_back(
-        select_result(result_.module, e, condition, results[0][k], results[1][k], node.outputs[k]));
+        select_result(result_.module, e, condition, then[k], otherwise[k], node.outputs[k]));
   }
   return outputs;
 }
@@ -86,10 +89,7 @@ std::vector<ValueId> GraphImporter::import_if(const OnnxNode& node, const Loc& l
   require_tensor(inputs[0], loc);
   const std::optional<Literal> known = known_->literal(inputs[0]);
   if (known && known->element_count() == 1) {
-    const char* name = known->as_int(0) != 0 ? "then_branch" : "else_branch";
-    const OnnxGraph& branch = graph_of(node, name, loc);
-    Scope around = scope_around(branch, loc, scope);
-    return inline_graph(branch, {}, node.outputs.size(), loc, around);
+    return inline_branch(node, known->as_int(0) != 0 ? "then_branch" : "else_branch", loc, scope);
   }
   Emitter e(*builder_);
   builder_->set_loc(loc);
@@ -134,12 +134,7 @@ std::vector<ValueId> GraphImporter::import_if(const OnnxNode& node, const Loc& l
   }
   std::vector<ValueId> operands{condition};
   for (const ValueId id : operands_of(captures, scope)) operands.push_back(id);
-  const ValueId chosen = builder_->emit(ops::if_else, operands, attrs);
-  std::vector<ValueId> outputs;
-  for (size_t k = 0; k < node.outputs.size(); ++k) {
-    outputs.push_back(e.get(chosen, static_cast<int64_t>(k)));
-  }
-  return outputs;
+  return e.elements(builder_->emit(ops::if_else, operands, attrs));
 }
 
 }  // namespace backcast

@@ -77,6 +77,9 @@ class GraphImporter {
   /// A Loop or Scan.
   std::vector<ValueId> import_changing(const OnnxNode& node, const Loc& loc, Scope& scope);
   std::vector<ValueId> import_if(const OnnxNode& node, const Loc& loc, Scope& scope);
+  /// The branch that the attribute `name` holds, its outputs as values of the graph around it.
+  std::vector<ValueId> inline_branch(const OnnxNode& node, const char* name, const Loc& loc,
+                                     Scope& scope);
   std::vector<ValueId> select_branch(const OnnxNode& node, ValueId condition, const Loc& loc,
                                      Scope& scope);
   std::vector<ValueId> import_loop(const OnnxNode& node, const Loc& loc, Scope& scope);

@@ -35,10 +35,8 @@ class Suppression {
       n.fail("boxes and scores are of different numbers of boxes");
     }
     real_ = n.element(0);
-    if (!boxes_.is_constant()) block_ = 64;
-    if (boxes_.is_constant()) {  // about as many blocks as boxes in one
-      while (block_ * block_ < boxes_.constant()) block_ *= 2;
-    }
+    block_ = boxes_.is_constant() ? 16 : 64;  // about as many as there are blocks
+    while (boxes_.is_constant() && block_ * block_ < boxes_.constant()) block_ *= 2;
     blocks_ = Dim::ceil_div(boxes_, Dim(block_));
     most_ = n.has(2) ? boxes_ : Dim(0);
     const std::optional<Ints> known = n.has(2) ? n.known_ints(2) : std::nullopt;
@@ -232,9 +230,9 @@ class Suppression {
 
   NodeContext& n_;
   Dim batch_, classes_, boxes_;
-  Dim most_;  // boxes that are taken of a class
-  int64_t block_ = 16;
-  Dim blocks_;  // with the last one filled up
+  Dim most_;       // boxes that are taken of a class
+  int64_t block_;  // boxes in a block
+  Dim blocks_;     // with the last one filled up
   ElementType real_ = ElementType::f32;
 };
 

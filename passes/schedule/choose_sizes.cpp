@@ -262,7 +262,7 @@ std::vector<TileSegment> Chooser::symbolic_tiles(int64_t size) const {
   Expr left = total;
   for (const int64_t rows : symbolic_sizes(size)) {
     const Expr begin = segments.empty() ? Expr(0) : total - left;
-    segments.push_back({begin, rows == 1 ? left : loop::floor_div(left, Expr(rows)), rows, false});
+    segments.push_back({begin, loop::floor_div(left, Expr(rows)), rows, false});
     left = loop::floor_mod(left, Expr(rows));
   }
   return segments;

@@ -163,19 +163,20 @@ std::optional<ReductionBlocks> cut_reduction(const Definition& definition,
   for (const VectorSegment& segment : schedule.vector_segments) {
     width = std::max(width, segment.width());
   }
-  int64_t rows = 1;
-  std::map<std::string, int64_t> most;
-  for (const Axis& axis : definition.axes) {
-    if (axis.name == schedule.vector_axis) continue;
-    rows *= most_of(axis, symbols);
-    if (!static_extent(axis)) most[axis.name] = most_of(axis, symbols);
-  }
   const int64_t bytes = byte_size(loop::element_of(definition.accumulators[0].type.scalar));
   const std::string& name = schedule.packed.begin()->first;
   const int64_t constant = packed_count(schedule, name) * bytes;
   const int64_t panel = steps * width * bytes, fits = target.l1_bytes / 2;
   if (target.l2_bytes == 0 || constant * 2 <= target.l2_bytes) return std::nullopt;
   if (panel * 4 <= target.l1_bytes * 3) return std::nullopt;
+  int64_t rows = 1;
+  std::map<std::string, int64_t> most;
+  for (const Axis& axis : definition.axes) {
+    if (axis.name == schedule.vector_axis) continue;
+    const int64_t extent = most_of(axis, symbols);
+    rows *= extent;
+    if (!static_extent(axis)) most[axis.name] = extent;
+  }
   const int64_t room = std::max(kMostTotalBytes, constant / kPartOfConstant);
   const bool is_far = operand_bytes(definition, kernel, name, symbols) * 2 > target.l2_bytes;
   const int64_t together =

@@ -31,8 +31,8 @@ struct ReductionBlocks {
 };
 
 /// How to cut the reduction of `definition`, which `schedule` was chosen for, at the symbols'
-/// maxima; nothing where whole
-/// panels of the constant stay in the first cache anyway, or too few tiles share one.
+/// maxima; nothing where whole panels of the constant stay in the first cache anyway, or too few
+/// tiles share one.
 ///   Ensures: the same sums in another order.
 std::optional<ReductionBlocks> cut_reduction(const loop::Definition& definition,
                                              const loop::Kernel& kernel,
