@@ -82,7 +82,7 @@ int32_t ExprTranslator::run(const Expr& e) {
   if (found != known_.end()) return found->second;
   const int32_t slot = run_node(*e);
   known_[e.get()] = slot;
-  known_order_.push_back(e.get());
+  known_order_.push_back(e);
   return slot;
 }
 
@@ -222,7 +222,7 @@ int32_t ExprTranslator::run_if(const ExprNode& e) {
     // What a branch computes is known in that branch only.
     const size_t before = known_order_.size();
     const int32_t value = run(e.args[side]);
-    for (size_t k = before; k < known_order_.size(); ++k) known_.erase(known_order_[k]);
+    for (size_t k = before; k < known_order_.size(); ++k) known_.erase(known_order_[k].get());
     known_order_.resize(before);
     emit({.run = run_copy, .to = to, .a = value, .lanes = e.type.lanes});
     if (side == 1) {
@@ -300,7 +300,7 @@ int32_t ExprTranslator::run_call(const ExprNode& e) {
   }
   // The body's nodes are shared by all calls of the function, but their values are not.
   std::unordered_map<const ExprNode*, int32_t> known;
-  std::vector<const ExprNode*> order;
+  std::vector<Expr> order;
   inner.swap(values_);
   known.swap(known_);
   order.swap(known_order_);

@@ -18,7 +18,10 @@ class ExprTranslator {
   /// The slot of an expression's value, after instructions that compute it.
   int32_t run(const Expr& e);
   /// Values of shared nodes are known until this is called.
-  void forget() { known_.clear(); }
+  void forget() {
+    known_.clear();
+    known_order_.clear();
+  }
 
   int32_t new_slots(int32_t count);
   size_t emit(Instruction instruction);
@@ -68,7 +71,7 @@ class ExprTranslator {
   std::unordered_map<std::string, Place> arrays_;
   std::map<std::pair<Slot, int32_t>, int32_t> constants_;  // bits and lanes
   std::unordered_map<const ExprNode*, int32_t> known_;
-  std::vector<const ExprNode*> known_order_;
+  std::vector<Expr> known_order_;  // keeps them: another node may not take a known one's place
   int call_depth_ = 0;
 };
 
