@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "ir/graph/dim_math.h"
 #include "ir/loop/text.h"
@@ -108,7 +109,8 @@ AffineAccess AffineAccesses::access_to(const Expr& index, Type type, bool is_sto
 
 /// Whether it is made of sizes, by more than sums: the same in all iterations of all loops.
 bool AffineAccesses::is_size(const Expr& e) const {
-  if (e->op != Op::floor_div && e->op != Op::floor_mod) return false;
+  constexpr std::array kBeyondSums{Op::floor_div, Op::floor_mod, Op::min, Op::max};
+  if (std::ranges::find(kBeyondSums, e->op) == kBeyondSums.end()) return false;
   bool varies = false;
   loop::visit(e, [&](const Expr& part) {
     const bool is_size = part->kind == ExprKind::var &&

@@ -57,6 +57,16 @@ std::optional<int64_t> coefficient(const Expr& e, const std::string& variable) {
   }
 }
 
+bool is_linear(const Expr& e, const std::string& variable) {
+  if (e->kind == ExprKind::var || !mentions(e, variable)) return true;
+  if (e->kind != ExprKind::binary) return false;
+  const Expr& a = e->args[0];
+  const Expr& b = e->args[1];
+  if (e->op == Op::mul && mentions(a, variable) && mentions(b, variable)) return false;
+  const bool known = e->op == Op::add || e->op == Op::sub || e->op == Op::mul;
+  return known && is_linear(a, variable) && is_linear(b, variable);
+}
+
 std::optional<int64_t> static_extent(const loop::Axis& axis) {
   int64_t value = 0;
   return loop::as_constant(axis.extent, value) ? std::optional(value) : std::nullopt;

@@ -25,6 +25,9 @@ std::optional<size_t> dimension_along(const loop::Expr& access, const std::strin
 /// in v with a constant coefficient.
 std::optional<int64_t> coefficient(const loop::Expr& e, const std::string& variable);
 
+/// Whether e(v + 1) - e(v) is the same for every v, be it one that run time tells.
+bool is_linear(const loop::Expr& e, const std::string& variable);
+
 /// The extent of an axis, when it is a constant.
 std::optional<int64_t> static_extent(const loop::Axis& axis);
 

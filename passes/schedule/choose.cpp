@@ -231,15 +231,14 @@ bool Chooser::may_tile(const Axis& axis) const {
   if (axis.name == schedule_.vector_axis) return false;
   std::optional<int64_t> e = static_extent(axis);
   if (e && *e < 2) return false;
-  if (!e && conditional_on(axis.name)) return false;
-  if (!borders_decidable(axis.name)) return false;
+  if (e ? !borders_decidable(axis.name) : !symbolic_interior(axis.name)) return false;
   // Something must be shared along the axis, or the tile gains nothing.
   bool shares = std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
     return a.in_reduction && !mentions(a.flat, axis.name);
   });
   // What results are made of may be repeated along the axis: each row finds its own place.
   bool affine = std::all_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
-    return !a.in_reduction || coefficient(a.flat, axis.name).has_value();
+    return !a.in_reduction || is_linear(a.flat, axis.name);
   });
   return affine && shares;
 }

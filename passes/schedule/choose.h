@@ -10,6 +10,9 @@
 
 namespace backcast {
 
+/// Elements that the model takes an axis to have where run time decides.
+constexpr int64_t kSomeElements = 64;
+
 /// What a register tile of a reduction may be at most.
 struct TileLimits {
   int64_t rows = 16, vectors = 16;

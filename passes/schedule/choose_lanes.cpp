@@ -35,7 +35,7 @@ bool Chooser::may_vectorize_reduction() const {
 std::vector<std::string> Chooser::lane_axes() const {
   std::vector<std::string> result;
   for (const Axis& axis : definition_.reduce_axes) {
-    if (extent(axis.name) < 4 || conditional_on(axis.name)) continue;
+    if (length_of(axis) < 4 || conditional_on(axis.name)) continue;
     bool contiguous = false, fits = true;
     for (const Access& a : accesses_) {
       if (!a.in_reduction) continue;
@@ -46,6 +46,11 @@ std::vector<std::string> Chooser::lane_axes() const {
     if (fits && contiguous) result.push_back(axis.name);
   }
   return result;
+}
+
+int64_t Chooser::lane_length() const {
+  const std::vector<Axis>& axes = definition_.reduce_axes;
+  return length_of(*std::ranges::find(axes, schedule_.lane_axis, &Axis::name));
 }
 
 /// The columns of a tile whose lanes lie along a reduction axis: best where the output is
@@ -170,18 +175,17 @@ double Chooser::lane_cycles(int64_t tile, int64_t columns, int64_t chains) const
   }
   if (column_parts.empty()) column_parts = {{0, 1, 1, 1}};
   if (row_parts.empty()) row_parts = {{Expr(0), Expr(1), 1, false}};
-  int64_t length = extent(schedule_.lane_axis);
+  int64_t length = lane_length();
   double outside = reduce_points() / static_cast<double>(length);
   double steps = static_cast<double>(length / schedule_.lanes) / static_cast<double>(chains);
   double tail = static_cast<double>(length % schedule_.lanes);
   double total = 0;
   for (const VectorSegment& c : column_parts) {
-    for (const TileSegment& r : row_parts) {
-      int64_t count = 8;
-      loop::as_constant(r.count, count);
+    for (size_t s = 0; s < row_parts.size(); ++s) {
+      const TileSegment& r = row_parts[s];
       double n = static_cast<double>(c.vectors), m = static_cast<double>(r.size);
       double each = step_cycles(r.size, c.vectors, chains);
-      total += static_cast<double>(count * c.count) *
+      total += tiles_in(row_parts, s) * static_cast<double>(c.count) *
                (outside * (steps * each + tail * m * n + 2) + totals_cycles(r.size, c.vectors) +
                 m * n * static_cast<double>(chains) / 2);
     }
@@ -194,7 +198,7 @@ double Chooser::lane_cycles(int64_t tile, int64_t columns, int64_t chains) const
 }
 
 void Chooser::choose_lane_sizes() {
-  const int64_t length = extent(schedule_.lane_axis);
+  const int64_t length = lane_length();
   lanes_ = vector_lanes();
   math_calls_ = math_calls();
   schedule_.sums_lanes = multiplies_registers();
@@ -243,7 +247,7 @@ void Chooser::choose_lane_sizes() {
     if (length % lanes == 0) break;
   }
   schedule_.lanes = static_cast<int32_t>(best.lanes);
-  schedule_.has_tail = length % best.lanes != 0;
+  schedule_.has_tail = length % best.lanes != 0 || extent(schedule_.lane_axis) == 0;
   schedule_.chains = best.chains;
   schedule_.totals_together = best.totals;
   if (!schedule_.vector_axis.empty()) schedule_.vector_segments = column_segments(best.columns);
@@ -377,7 +381,7 @@ double Chooser::scattering_cycles(const NestSchedule& schedule) const {
   for (const Expr& flat : outputs_) sum += each(flat);
   for (const Access& a : accesses_) sum += a.in_reduction ? 0 : each(a.flat);
   for (const Axis& axis : definition_.axes) {
-    sum *= static_cast<double>(static_extent(axis).value_or(8));
+    sum *= static_cast<double>(length_of(axis));
   }
   return sum;
 }

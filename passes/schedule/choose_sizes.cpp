@@ -253,38 +253,6 @@ std::vector<TileSegment> Chooser::tile_segments(int64_t size) const {
   return segments;
 }
 
-std::vector<TileSegment> Chooser::symbolic_tiles(int64_t size) const {
-  Expr total;
-  for (const Axis& axis : definition_.axes) {
-    if (axis.name == schedule_.tile_axis) total = axis.extent;
-  }
-  std::vector<TileSegment> segments;
-  Expr left = total;
-  for (const int64_t rows : symbolic_sizes(size)) {
-    const Expr begin = segments.empty() ? Expr(0) : total - left;
-    segments.push_back({begin, loop::floor_div(left, Expr(rows)), rows, false});
-    left = loop::floor_mod(left, Expr(rows));
-  }
-  return segments;
-}
-
-/// Each size takes what those before left.
-std::vector<int64_t> Chooser::symbolic_sizes(int64_t size) {
-  constexpr int64_t kSmall = 4;
-  if (size == 1) return {1};
-  return size > kSmall ? std::vector<int64_t>{size, kSmall, 1} : std::vector<int64_t>{size, 1};
-}
-
-/// How many tiles a segment has; where run time decides, as if there were some rows, any number of
-/// them left by the segment before.
-double Chooser::tiles_in(const std::vector<TileSegment>& segments, size_t s) {
-  constexpr double kRows = 64;
-  int64_t count = 0;
-  if (loop::as_constant(segments[s].count, count)) return static_cast<double>(count);
-  const double rows = static_cast<double>(segments[s].size);
-  return s == 0 ? kRows / rows : (static_cast<double>(segments[s - 1].size) / rows - 1) / 2;
-}
-
 /// Cycles per step that a tile waits beside those of step_cycles(). Sums beyond what latency asks
 /// for cost it up to 24 cycles, however long they are: the core has no registers left to rename to,
 /// as if some sums fell behind and ended alone. Without such sums every late operand delays all.
@@ -434,16 +402,14 @@ double Chooser::outer_points() const {
   double points = 1;
   for (const Axis& axis : definition_.axes) {
     if (is_tiled(axis.name)) continue;
-    points *= static_cast<double>(static_extent(axis).value_or(8));
+    points *= static_cast<double>(length_of(axis));
   }
   return points;
 }
 
 double Chooser::reduce_points() const {
   double points = 1;
-  for (const Axis& axis : definition_.reduce_axes) {
-    points *= static_cast<double>(static_extent(axis).value_or(8));
-  }
+  for (const Axis& axis : definition_.reduce_axes) points *= static_cast<double>(length_of(axis));
   return points;
 }
 
@@ -454,11 +420,10 @@ double Chooser::direct_cycles() const {
   if (rows.empty()) rows = {{Expr(0), Expr(1), 1, false}};
   double total = 0;
   for (const VectorSegment& c : columns) {
-    for (const TileSegment& r : rows) {
-      int64_t count = 8;
-      loop::as_constant(r.count, count);
+    for (size_t s = 0; s < rows.size(); ++s) {
+      const TileSegment& r = rows[s];
       double ends = 2.0 * static_cast<double>(r.size * c.vectors);
-      total += static_cast<double>(count * c.count) *
+      total += tiles_in(rows, s) * static_cast<double>(c.count) *
                (step_cycles(r.size, c.vectors) * reduce_points() + ends);
     }
   }

@@ -85,6 +85,8 @@ class Chooser {
   void choose_unrolled();
   void choose_vector_axis();
   void choose_columns();
+  static int64_t length_of(const loop::Axis& axis);
+  int64_t lane_length() const;
   bool may_tile(const loop::Axis& axis) const;
   void choose_tile_axis();
   int64_t vectors_of(const std::string& axis) const;
@@ -131,6 +133,12 @@ class Chooser {
   bool interior(int64_t u) const;
   std::pair<int64_t, int64_t> interior_range(int64_t total) const;
   std::vector<TileSegment> tile_segments(int64_t size) const;
+  /// Positions from `begin` up to `end` (to the last where it is empty).
+  struct Interior {
+    int64_t begin = 0;
+    loop::Expr end;
+  };
+  std::optional<Interior> symbolic_interior(const std::string& axis) const;
   std::vector<TileSegment> symbolic_tiles(int64_t size) const;
   static std::vector<int64_t> symbolic_sizes(int64_t size);
   double fetching_cycles(int64_t vectors) const;

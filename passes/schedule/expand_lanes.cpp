@@ -14,24 +14,30 @@ using loop::Stmt;
 /// The innermost loop when the lanes lie along it: whole rounds of the chains, the registers that
 /// are left, and element by element what fills no register.
 Stmt Expansion::lane_loops(const Axis& axis, const Bindings& bindings, const Bindings& reduce) {
-  int64_t extent = *static_extent(axis), width = schedule_.lanes;
-  int64_t round = width * schedule_.chains, rounds = extent / round;
-  std::vector<Stmt> parts, body;
-  std::string variable = fresh(axis.name);
-  for (int64_t u = 0; u < schedule_.chains; ++u) {
-    Expr base = loop::var(variable) * Expr(round) + Expr(u * width);
-    body.push_back(lane_updates(bindings, reduce, base, u, false));
+  const std::optional<int64_t> known = static_extent(axis);
+  const int64_t width = schedule_.lanes, round = width * schedule_.chains;
+  const Expr rounds = loop::floor_div(axis.extent, Expr(round)) * Expr(round);
+  const Expr registers = loop::floor_div(axis.extent, Expr(width)) * Expr(width);
+  std::vector<Stmt> parts;
+  const auto add_loop = [&](const Expr& begin, const Expr& count, int64_t step, int64_t chains) {
+    const std::string variable = fresh(axis.name);
+    const bool tail = step == 1;
+    const Expr at = tail ? loop::var(variable) : begin + loop::var(variable) * Expr(step);
+    std::vector<Stmt> body;
+    for (int64_t u = 0; u < chains; ++u) {
+      body.push_back(lane_updates(bindings, reduce, at + Expr(u * width), u, tail));
+    }
+    parts.push_back(loop::for_loop(variable, tail ? begin : Expr(0), count, loop::block(body)));
+  };
+  add_loop(Expr(0), loop::floor_div(axis.extent, Expr(round)), round, schedule_.chains);
+  if (known) {
+    for (int64_t u = 0, at = *known / round * round; at + width <= *known; ++u, at += width) {
+      parts.push_back(lane_updates(bindings, reduce, Expr(at), u, false));
+    }
+  } else if (schedule_.chains > 1) {
+    add_loop(rounds, loop::floor_div(axis.extent - rounds, Expr(width)), width, 1);
   }
-  parts.push_back(loop::for_loop(variable, Expr(0), Expr(rounds), loop::block(body)));
-  int64_t at = rounds * round;
-  for (int64_t u = 0; at + width <= extent; ++u, at += width) {
-    parts.push_back(lane_updates(bindings, reduce, Expr(at), u, false));
-  }
-  if (at < extent) {
-    std::string rest = fresh(axis.name);
-    Stmt update = lane_updates(bindings, reduce, loop::var(rest), 0, true);
-    parts.push_back(loop::for_loop(rest, Expr(at), Expr(extent - at), update));
-  }
+  if (schedule_.has_tail) add_loop(registers, axis.extent - registers, 1, 1);
   return loop::block(parts);
 }
 

@@ -201,7 +201,7 @@ std::vector<std::string> Expansion::reduce_axes_of(const Expr& part) const {
 bool Expansion::clips(const Expr& part, const std::string& axis) const {
   if (!share_guards_) return false;
   if (part->kind != ExprKind::binary || (part->op != Op::ge && part->op != Op::lt)) return false;
-  if (tile_segment_ && mentions(part, schedule_.tile_axis)) return false;
+  if (tile_segment_ && !tile_segment_->clipped && mentions(part, schedule_.tile_axis)) return false;
   for (const std::string& jam : {schedule_.jam_axis, schedule_.outer_jam_axis}) {
     if (!jam.empty() && mentions(part, jam)) return false;
   }
@@ -213,14 +213,15 @@ bool Expansion::clips(const Expr& part, const std::string& axis) const {
 }
 
 void Expansion::clip(const Axis& axis, const Bindings& bindings, Expr& begin, Expr& end) const {
+  const Bindings place = at(bindings, 0);
   for (const std::vector<Expr>& guard : guards_) {
     for (const Expr& part : guard) {
       if (!clips(part, axis.name)) continue;
       int64_t c = *coefficient(part->args[0], axis.name);
-      Bindings at_zero = bindings;
+      Bindings at_zero = place;
       at_zero[axis.name] = Expr(0);
       Expr rest = loop::substitute(part->args[0], at_zero);
-      Expr bound = loop::substitute(part->args[1], bindings);
+      Expr bound = loop::substitute(part->args[1], place);
       // c·r + rest >= bound  ⇔  r >= ceil((bound - rest) / c); for < the same is the end.
       Expr limit = loop::floor_div(bound - rest + Expr(c - 1), Expr(c));
       if (part->op == Op::ge) {
@@ -239,12 +240,14 @@ Expr Expansion::remaining_guard(size_t acc, const Bindings& at_place, bool& neve
   if (guards_hold_) return left;
   for (const Expr& part : guards_[acc]) {
     bool with_tile = tile_segment_ && mentions(part, schedule_.tile_axis);
-    if (with_tile && !tile_segment_->border) continue;  // the segment is interior
+    const bool is_clipped = tile_segment_ && tile_segment_->clipped;
+    if (with_tile && !tile_segment_->border && !is_clipped) continue;  // the segment is interior
     const bool holds = std::any_of(inside_.begin(), inside_.end(),
                                    [&](const std::string& axis) { return mentions(part, axis); });
     if (holds) continue;
     std::vector<std::string> axes = reduce_axes_of(part);
-    if (axes.size() == 1 && clips(part, axes[0]) && !with_tile) continue;  // in the loop's bounds
+    if (axes.size() == 1 && clips(part, axes[0]) && (!with_tile || is_clipped))
+      continue;  // in the loop's bounds
     Expr condition = loop::simplify(loop::substitute(part, at_place));
     int64_t value = 0;
     if (loop::as_constant(condition, value)) {

@@ -32,12 +32,14 @@ struct VectorSegment {
 };
 
 /// `count` tiles of `size` elements, from `begin` on. A border tile has a constant position: its
-/// guards are decided tile by tile.
+/// guards are decided tile by tile. Where run time tells the position of a border, its elements are
+/// `clipped` one by one: guards become the bounds of the reduction's loops.
 struct TileSegment {
   loop::Expr begin;
   loop::Expr count;
   int64_t size = 1;
   bool border = false;
+  bool clipped = false;
 };
 
 /// An operand rearranged into the order in which the nest reads it: a constant at compile time,

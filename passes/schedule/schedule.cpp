@@ -28,6 +28,7 @@
 #include "passes/schedule/side_buffers.h"
 #include "passes/schedule/split_sums.h"
 #include "passes/schedule/stage.h"
+#include "passes/schedule/symbolic_strips.h"
 #include "passes/schedule/vector_loops.h"
 #include "passes/schedule/zero_skipping.h"
 
@@ -165,6 +166,7 @@ class Scheduling {
         return expand_definition(rest, kernel, step, alone, taken);
       }
     }
+    parts = in_strips(parts, kernel, step);
     std::vector<Stmt> nests;
     for (const Definition& part : parts) {
       nests.push_back(loop::with_unique_names(
@@ -179,6 +181,19 @@ class Scheduling {
                       const TileLimits& limits = {}) const {
     return choose_schedule(definition, kernel, target_, constants_of(kernel, step),
                            !among_statements_, limits);
+  }
+
+  /// See symbolic_strips.h.
+  std::vector<Definition> in_strips(const std::vector<Definition>& whole, const Kernel& kernel,
+                                    const Step& step) const {
+    std::vector<Definition> parts;
+    for (const Definition& part : whole) {
+      const auto strips = symbolic_strips(part, [&](const Definition& d) {
+        return choose_schedule(d, kernel, target_, constants_of(kernel, step), false);
+      });
+      parts.insert(parts.end(), strips.begin(), strips.end());
+    }
+    return parts;
   }
 
   /// Sums whose results are conditional, such as channels that a shortcut lacks, cut where that is

@@ -1,0 +1,137 @@
+#include "passes/schedule/symbolic_strips.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "ir/loop/visit.h"
+#include "passes/lower/definition_cost.h"
+#include "passes/schedule/affine.h"
+#include "passes/schedule/choose.h"
+
+namespace backcast {
+
+using loop::Axis;
+using loop::Definition;
+using loop::Expr;
+
+namespace {
+
+// What wide strips leave is taken so many at a time.
+constexpr int64_t kNarrow = 4;
+
+/// As if every axis had a constant extent.
+Definition with_nominal_extents(Definition definition) {
+  for (std::vector<Axis>* axes : {&definition.axes, &definition.reduce_axes}) {
+    for (Axis& axis : *axes) {
+      if (!static_extent(axis)) axis.extent = Expr(kSomeElements);
+    }
+  }
+  return definition;
+}
+
+/// An axis to cut, and what into: the widest strips first, single elements last.
+struct Cut {
+  std::string axis;
+  std::vector<int64_t> widths;
+};
+
+/// Where vectors or columns of the schedule run along an axis of `open`.
+std::optional<Cut> cut_of(const NestSchedule& schedule, bool is_reduction,
+                          const std::set<std::string>& open) {
+  if (schedule.vector_segments.empty()) return std::nullopt;
+  const VectorSegment& columns = schedule.vector_segments[0];
+  const bool fills = columns.lanes > 1 || is_reduction;
+  if (fills && columns.width() > 1 && open.contains(schedule.vector_axis)) {
+    Cut cut{schedule.vector_axis, {columns.width()}};
+    if (columns.lanes > 1 && columns.lanes < columns.width()) cut.widths.push_back(columns.lanes);
+    if (columns.lanes > kNarrow) cut.widths.push_back(kNarrow);
+    cut.widths.push_back(1);
+    return cut;
+  }
+  if (!open.contains(schedule.transposed_axis)) return std::nullopt;
+  return Cut{schedule.transposed_axis, {schedule.largest_tile(), 1}};
+}
+
+/// Whether some operand of the sums is the same along the axis: rows of a tile share it.
+bool shares_operands(const Definition& definition, const Axis& axis) {
+  bool shares = false;
+  for_each_access(definition, [&](const loop::ExprNode& read, bool adds) {
+    shares = shares || (adds && std::ranges::none_of(read.args, [&](const Expr& index) {
+                          return mentions(index, axis.name);
+                        }));
+  });
+  return shares;
+}
+
+/// `count` strips of an axis from element `begin` on; the axis runs along each.
+Definition strips_of(const Definition& definition, const std::string& name, const Expr& begin,
+                     const Expr& count, int64_t width) {
+  Definition part = definition;
+  const auto at = std::ranges::find(part.axes, name, &Axis::name);
+  const std::string around = name + "_strip";
+  if (width == 1) {
+    at->extent = count;
+  } else {
+    at->extent = Expr(width);
+    // Rows that share what a strip reads come inside of it.
+    const auto rows = std::find_if(
+        part.axes.begin(), at, [&](const Axis& axis) { return shares_operands(definition, axis); });
+    part.axes.insert(rows, Axis{around, count});
+  }
+  const Expr strip = width == 1 ? Expr(0) : loop::var(around) * Expr(width);
+  const std::map<std::string, Expr> moved{{name, begin + strip + loop::var(name)}};
+  for (loop::DefinitionOutput& output : part.outputs) {
+    for (Expr& index : output.indices) index = loop::substitute(index, moved);
+    output.value = loop::substitute(output.value, moved);
+  }
+  for (loop::Accumulator& acc : part.accumulators) {
+    acc.init = loop::substitute(acc.init, moved);
+    acc.value = loop::substitute(acc.value, moved);
+  }
+  return part;
+}
+
+class Cutting {
+ public:
+  explicit Cutting(const std::function<NestSchedule(const Definition&)>& choose)
+      : choose_(choose) {}
+
+  std::vector<Definition> run(const Definition& definition, std::set<std::string> open) {
+    if (open.empty()) return {definition};
+    const NestSchedule schedule = choose_(with_nominal_extents(definition));
+    const std::optional<Cut> cut = cut_of(schedule, !definition.reduce_axes.empty(), open);
+    if (!cut) return {definition};
+    open.erase(cut->axis);
+    std::vector<Definition> parts;
+    const Expr total = std::ranges::find(definition.axes, cut->axis, &Axis::name)->extent;
+    Expr left = total;
+    for (const int64_t width : cut->widths) {
+      const Expr begin = width == cut->widths[0] ? Expr(0) : total - left;
+      const Expr count = loop::floor_div(left, Expr(width));
+      for (Definition& part : run(strips_of(definition, cut->axis, begin, count, width), open)) {
+        parts.push_back(std::move(part));
+      }
+      left = loop::floor_mod(left, Expr(width));
+    }
+    return parts;
+  }
+
+ private:
+  const std::function<NestSchedule(const Definition&)>& choose_;
+};
+
+}  // namespace
+
+std::vector<Definition> symbolic_strips(
+    const Definition& definition, const std::function<NestSchedule(const Definition&)>& choose) {
+  std::set<std::string> open;
+  for (const Axis& axis : definition.axes) {
+    if (!static_extent(axis)) open.insert(axis.name);
+  }
+  return Cutting(choose).run(definition, std::move(open));
+}
+
+}  // namespace backcast

@@ -1,0 +1,20 @@
+// Axes whose length run time tells, cut into strips of a constant width, so that vectors and
+// register tiles run along them as along any other axis.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "passes/schedule/nest.h"
+
+namespace backcast {
+
+/// Definitions of the same results: one of as many whole strips as there are, one of narrower ones
+/// for what these leave, and one of single elements. One definition (the same) where the schedule
+/// would not fill vectors, or the columns of a tile, along such an axis if it were long.
+///   `choose`: the schedule of a definition whose extents are constants.
+std::vector<loop::Definition> symbolic_strips(
+    const loop::Definition& definition,
+    const std::function<NestSchedule(const loop::Definition&)>& choose);
+
+}  // namespace backcast
