@@ -108,6 +108,25 @@ int64_t counted(const Window& w, size_t i, int64_t extent, int64_t output, bool 
   return count;
 }
 
+/// The same of all windows along the axis, whose number run time tells: i64[output].
+ValueId symbolic_counts(NodeContext& n, const Window& w, size_t i, const Dim& extent,
+                        bool include_pad) {
+  Emitter& e = n.e;
+  const ValueId output = e.iota(ElementType::i64, {w.output[i]}, 0);
+  const ValueId begin =
+      e.sub(e.mul(output, static_cast<double>(w.strides[i])), e.dimension(w.pad_low[i]));
+  const ValueId zero = e.like(begin, 0);
+  // Taps before a position that is `distance` behind the window's first.
+  const auto taps_before = [&](ValueId distance) {
+    const double step = static_cast<double>(w.dilations[i]);
+    const ValueId taps = e.div(e.add(e.max(distance, zero), step - 1), step);
+    return e.min(taps, e.like(taps, static_cast<double>(w.kernel[i])));
+  };
+  const ValueId limit = e.dimension(include_pad ? extent + w.pad_high[i] : extent);
+  const ValueId first = include_pad ? zero : taps_before(e.sub(zero, begin));
+  return e.sub(taps_before(e.sub(limit, begin)), first);
+}
+
 /// The divisor of every window: a scalar when it is the same everywhere.
 ValueId window_counts(NodeContext& n, ValueId x, const Window& w, bool include_pad) {
   const TensorType type = n.e.type(x);
@@ -131,12 +150,15 @@ ValueId window_counts(NodeContext& n, ValueId x, const Window& w, bool include_p
       counts = n.e.mul(counts, n.e.constant(vector));
       continue;
     }
-    if (w.pad_low[i] == Dim(0) && w.high[i] == Dim(0)) {
+    const bool none_beside = w.pad_low[i] == Dim(0) && w.high[i] == Dim(0);
+    if (none_beside || (include_pad && w.high[i] == w.pad_high[i])) {
       uniform *= static_cast<double>(w.kernel[i]);
       continue;
     }
-    n.fail(fmt::format("needs a known input size for padded averages; bind {} with --dim",
-                       extent.to_string()));
+    Shape along = shape;
+    along[i + 2] = w.output[i];
+    const ValueId vector = symbolic_counts(n, w, i, extent, include_pad);
+    counts = n.e.mul(counts, n.e.reshape(n.e.cast(vector, type.element), along));
   }
   return n.e.mul(counts, n.e.scalar(type.element, uniform));
 }

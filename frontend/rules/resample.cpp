@@ -20,12 +20,17 @@ struct ResizePlan {
 
 struct AxisPlan {
   int64_t axis = 0;
-  int64_t input = 0, output = 0;
+  Dim input, output;
   ValueId scale;               // f64 scalar
   ValueId roi_start, roi_end;  // f64 scalars; tf_crop_and_resize only
 };
 
 ValueId number(NodeContext& n, double value) { return n.e.scalar(kF64, value); }
+
+ValueId number(NodeContext& n, ElementType type, const Dim& extent) {
+  if (!extent.is_constant()) return n.e.cast(n.e.dimension(extent), type);
+  return n.e.scalar(type, static_cast<double>(extent.constant()));
+}
 
 /// Where each output element lies in the input. What is nearest is decided in f32 like elsewhere:
 /// 17 / 1.7 is 10 there, and below 10 with the exact value of the f32 next to 1.7.
@@ -37,9 +42,9 @@ ValueId source_position(NodeContext& n, const ResizePlan& plan, const AxisPlan& 
     if (part->valid()) *part = e.cast(*part, type);
   }
   const ValueId one = e.scalar(type, 1);
-  const ValueId y = e.cast(e.iota(ElementType::i64, {Dim(a.output)}, 0), type);
-  const double last = static_cast<double>(a.input - 1);
-  const ValueId width = e.mul(a.scale, static_cast<double>(a.input));
+  const ValueId y = e.cast(e.iota(ElementType::i64, {a.output}, 0), type);
+  const ValueId last = number(n, type, a.input - 1);
+  const ValueId width = e.mul(a.scale, number(n, type, a.input));
   const ValueId is_one = e.compare(Comparison::eq, width, 1.0);
   const ValueId span = e.select(is_one, one, e.sub(width, 1.0));
   const ValueId half_pixel = e.sub(e.div(e.add(y, 0.5), a.scale), 0.5);
@@ -50,9 +55,9 @@ ValueId source_position(NodeContext& n, const ResizePlan& plan, const AxisPlan& 
     return e.select(is_one, e.like(y, 0), e.div(e.mul(y, last), span));
   }
   if (plan.transform == "half_pixel_symmetric") {
-    const ValueId adjustment = e.div(e.scalar(type, static_cast<double>(a.output)), width);
+    const ValueId adjustment = e.div(number(n, type, a.output), width);
     const ValueId rest = e.sub(one, adjustment);
-    return e.add(half_pixel, e.mul(rest, static_cast<double>(a.input) / 2));
+    return e.add(half_pixel, e.mul(rest, e.div(number(n, type, a.input), 2.0)));
   }
   if (plan.transform == "tf_crop_and_resize") {
     const ValueId extent = e.mul(e.sub(a.roi_end, a.roi_start), last);
@@ -84,7 +89,7 @@ ValueId folded(NodeContext& n, ValueId value) {
 
 /// Places in the operand: positions, rounded already, outside of it those of its edges.
 ValueId places_of(NodeContext& n, ValueId index, const AxisPlan& a) {
-  const ValueId last = n.e.integer(a.input - 1);
+  const ValueId last = n.e.dimension(a.input - 1);
   index = n.e.max(n.e.min(n.e.cast(index, ElementType::i64), last), n.e.integer(0));
   return folded(n, index);
 }
@@ -107,7 +112,12 @@ ValueId weighted_sum(NodeContext& n, const ResizePlan& plan, const AxisPlan& a, 
   if (plan.antialias) {
     // Downscaling widens the kernel by 1 / scale.
     stretch = e.min(a.scale, stretch);
-    const double ratio = static_cast<double>(a.input) / static_cast<double>(a.output);
+    if (!a.input.is_constant() || !a.output.is_constant()) {
+      n.fail(fmt::format("needs a known input size for antialiasing; bind {} with --dim",
+                         a.input.to_string()));
+    }
+    const double ratio =
+        static_cast<double>(a.input.constant()) / static_cast<double>(a.output.constant());
     reach = static_cast<int64_t>(std::ceil(radius * std::max(1.0, ratio)));
     if (reach > 512) n.fail("antialiasing over so many elements is not supported");
   }
@@ -118,9 +128,8 @@ ValueId weighted_sum(NodeContext& n, const ResizePlan& plan, const AxisPlan& a, 
     const ValueId index = e.add(base, static_cast<double>(tap));
     ValueId weight = kernel(n, plan, e.mul(e.sub(index, position), stretch));
     if (plan.exclude_outside) {
-      const ValueId inside =
-          e.binary(ops::bit_and, e.compare(Comparison::ge, index, 0.0),
-                   e.compare(Comparison::lt, index, static_cast<double>(a.input)));
+      const ValueId inside = e.binary(ops::bit_and, e.compare(Comparison::ge, index, 0.0),
+                                      e.compare(Comparison::lt, index, number(n, kF64, a.input)));
       weight = e.select(inside, weight, e.like(weight, 0));
     }
     indices.push_back(index);
@@ -139,8 +148,23 @@ ValueId weighted_sum(NodeContext& n, const ResizePlan& plan, const AxisPlan& a, 
   return sum;
 }
 
+/// Whether an axis of any length becomes a whole number of times as long by saying each element as
+/// often; the number, or 0.
+int64_t repetitions(const NodeContext& n, const ResizePlan& plan, const AxisPlan& a) {
+  const std::optional<Literal> scale = n.known_literal_of(a.scale);
+  if (a.input.is_constant() || plan.mode != "nearest" || !scale) return 0;
+  const double times = scale->as_double(0);
+  if (times < 1 || times > INT32_MAX || times != std::floor(times)) return 0;
+  const bool by_corner = plan.transform == "asymmetric" && plan.nearest == "floor";
+  const bool by_centre = plan.transform == "half_pixel" || plan.transform == "pytorch_half_pixel";
+  const bool rounds = plan.nearest == "round_prefer_floor" || plan.nearest == "round_prefer_ceil";
+  const auto whole = static_cast<int64_t>(times);
+  return by_corner || (by_centre && rounds) ? whole : 0;
+}
+
 ValueId resize_axis(NodeContext& n, const ResizePlan& plan, const AxisPlan& a, ValueId x) {
   Emitter& e = n.e;
+  if (const int64_t times = repetitions(n, plan, a); times > 0) return e.repeat(x, a.axis, times);
   const ValueId position = source_position(n, plan, a);
   const ValueId y =
       plan.mode == "nearest"
@@ -149,7 +173,7 @@ ValueId resize_axis(NodeContext& n, const ResizePlan& plan, const AxisPlan& a, V
   if (plan.transform != "tf_crop_and_resize") return y;
   const ValueId outside =
       e.binary(ops::bit_or, e.compare(Comparison::lt, position, 0.0),
-               e.compare(Comparison::gt, position, static_cast<double>(a.input - 1)));
+               e.compare(Comparison::gt, position, number(n, e.element(position), a.input - 1)));
   const Shape shape = e.shape(y);
   return e.select(e.broadcast_in(outside, shape, {a.axis}), e.like(y, plan.extrapolation), y);
 }
@@ -170,7 +194,15 @@ struct Sizes {
 Dim floor_scaled(const NodeContext& n, const Dim& extent, double scale) {
   if (scale == 1) return extent;
   if (!extent.is_constant()) {
-    n.fail(fmt::format("needs a known input size; bind {} with --dim", extent.to_string()));
+    // A few bits beside a power of two: products in f32 are exact.
+    constexpr double kMost = 1024;
+    for (int64_t parts = 1; parts < kMost; parts *= 2) {
+      const double whole = scale * static_cast<double>(parts);
+      if (whole != std::floor(whole) || whole < 1 || whole > kMost) continue;
+      return Dim::floor_div(extent * static_cast<int64_t>(whole), parts);
+    }
+    n.fail(fmt::format("its scale {} needs a known input size; bind {} with --dim", scale,
+                       extent.to_string()));
   }
   const double scaled =
       std::floor(static_cast<float>(extent.constant()) * static_cast<float>(scale));
@@ -201,6 +233,15 @@ Sizes sizes_from_scales(NodeContext& n, ValueId scales, const Ints& axes) {
   return result;
 }
 
+/// A constant where one is a small multiple of the other, whatever it is.
+ValueId symbolic_scale(NodeContext& n, const Dim& size, const Dim& extent) {
+  constexpr int64_t kMost = 16;
+  for (int64_t times = 2; times <= kMost; ++times) {
+    if (size == extent * times) return number(n, static_cast<double>(times));
+  }
+  return n.e.div(number(n, kF64, size), number(n, kF64, extent));
+}
+
 Sizes sizes_from_sizes(NodeContext& n, const Ints& axes) {
   Sizes result;
   const std::string policy = n.attr_string("keep_aspect_ratio_policy", "stretch");
@@ -223,11 +264,16 @@ Sizes sizes_from_sizes(NodeContext& n, const Ints& axes) {
     result.extents.push_back(size);
     if (size == extent && policy == "stretch") {
       result.scales.push_back(number(n, 1));
-    } else if (!size.is_constant() || !extent.is_constant() || extent == Dim(0)) {
-      n.fail(fmt::format("needs known sizes; bind {} with --dim", extent.to_string()));
-    } else if (policy == "stretch") {
+    } else if (extent == Dim(0)) {
+      n.fail("an axis is empty");
+    } else if (policy == "stretch" && size.is_constant() && extent.is_constant()) {
       result.scales.push_back(
           number(n, static_cast<double>(size.constant()) / static_cast<double>(extent.constant())));
+    } else if (policy == "stretch") {
+      result.scales.push_back(symbolic_scale(n, size, extent));
+    } else if (!size.is_constant() || !extent.is_constant()) {
+      n.fail(fmt::format("needs known sizes to keep the aspect ratio; bind {} with --dim",
+                         extent.to_string()));
     } else {
       const double from = static_cast<double>(extent.constant());
       const ValueId scale = n.e.div(scalar_at(n, n.input(3), static_cast<int64_t>(i)), from);
@@ -272,11 +318,10 @@ void resize_by(NodeContext& n, const ResizePlan& plan, const Ints& axes, const S
     if (sizes.unchanged[i] && !crops) continue;
     const Dim extent = n.shape(0)[static_cast<size_t>(axes[i])];
     const Dim output = sizes.extents[i];
-    if (!extent.is_constant() || !output.is_constant()) {
-      n.fail(fmt::format("needs a known input size; bind {} with --dim", extent.to_string()));
+    if (extent.range(n.ranges()).max < 1 || output.range(n.ranges()).max < 1) {
+      n.fail("an axis is empty");
     }
-    if (extent.constant() < 1 || output.constant() < 1) n.fail("an axis is empty");
-    AxisPlan a{axes[i], extent.constant(), output.constant(), sizes.scales[i], {}, {}};
+    AxisPlan a{axes[i], extent, output, sizes.scales[i], {}, {}};
     if (crops) {
       a.roi_start = scalar_at(n, *roi, static_cast<int64_t>(i));
       a.roi_end = scalar_at(n, *roi, static_cast<int64_t>(i) + count);
