@@ -274,12 +274,55 @@ def quirks():
     return g.model()
 
 
+def any_length():
+    """A sound of any length N: convolutions, a pyramid whose halves are resized, attention."""
+    g = GraphBuilder("any_length", seed=7)
+    x = g.input("input", [1, 5, "N"])
+
+    def conv(name, x, inputs, outputs, taps, **attributes):
+        operands = [x, g.weight(f"{name}.weight", (outputs, inputs, taps), inputs * taps),
+                    g.vector(f"{name}.bias", outputs)]
+        return g.node("Conv", name, operands, kernel_shape=[taps], **attributes)
+
+    def resize_to(name, x, like, **attributes):
+        size = g.node("Slice", f"{name}_size", [g.node("Shape", f"{name}_shape", [like]),
+                                                g.ints(f"{name}_from", [2]),
+                                                g.ints(f"{name}_to", [3])])
+        kept = g.ints(f"{name}_kept", [1, 12])
+        sizes = g.node("Concat", f"{name}_sizes", [kept, size], axis=0)
+        return g.node("Resize", name, [x, "", "", sizes], **attributes)
+
+    fine = g.node("Relu", "fine", [conv("first", x, 5, 12, 3, pads=[1, 1])])
+    causal = conv("causal", fine, 12, 12, 5, pads=[8, 0], dilations=[2])
+    half = g.node("AveragePool", "half", [causal], kernel_shape=[3], strides=[2], pads=[1, 1])
+    half = g.node("Tanh", "half_tanh", [half])
+    quarter = g.node("MaxPool", "quarter", [half], kernel_shape=[3], strides=[2], pads=[1, 1])
+    twice = g.node("Resize", "twice", [quarter, "", g.constant(
+        "twice_scales", np.array([1, 1, 2], np.float32))], mode="nearest",
+        nearest_mode="floor", coordinate_transformation_mode="asymmetric")
+    g.node("Sigmoid", "gate", [twice], "gate")
+    back = resize_to("back", half, fine, mode="linear")
+    near = resize_to("near", quarter, fine, mode="nearest", nearest_mode="floor",
+                     coordinate_transformation_mode="asymmetric")
+    x = g.node("Sum", "pyramid", [fine, back, near])
+    rows = g.node("Transpose", "rows", [x], perm=[0, 2, 1])
+    scores = g.node("MatMul", "scores", [rows, x])
+    weights = g.node("Softmax", "weights", [
+        g.node("Mul", "scaled", [scores, g.constant("scale", float_scalar(0.2))])], axis=-1)
+    mixed = g.node("MatMul", "mixed", [weights, rows])
+    g.node("Add", "sum", [mixed, rows], "rows")
+    g.output("rows", [1, "N", 12])
+    g.output("gate", [1, 12, None])
+    return g.model()
+
+
 ALL = {
     "perceptron": perceptron,
     "perceptron_dynN": perceptron_dynN,
     "dscnn_small": dscnn_small,
     "resnet_small": resnet_small,
     "shape_arithmetic": shape_arithmetic,
+    "any_length": any_length,
     "keras_style": keras_style,
     "node_weights": node_weights,
     "transformer_small": transformer_small,

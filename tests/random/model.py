@@ -125,6 +125,10 @@ class Model:
         _, shape = self.inputs[name]
         return numbers.standard_normal([examples or shape[0], *shape[1:]]).astype(np.float32)
 
+    def dims_of(self, feeds):
+        """Options that say how large these inputs are."""
+        return []
+
     def target(self, numbers):
         return numbers.standard_normal(self.shape).astype(np.float32)
 

@@ -30,6 +30,7 @@ import networks
 import quantised
 import selected
 import sequences
+import stretched
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "support"))
@@ -53,7 +54,8 @@ OPTIMIZERS = [["--optimizer", "sgd"], ["--optimizer", "momentum"],
               ["--optimizer", "sgd", "--clip-norm", "1.5"],
               ["--optimizer", "rmsprop", "--epsilon", "0.1"]]
 KINDS = [networks.Network, networks.Wide, networks.Network, networks.Symbolic,
-         quantised.Quantised, sequences.Sequence, selected.Selected]  # by the seed's remainder
+         quantised.Quantised, sequences.Sequence, selected.Selected,
+         stretched.Stretched]  # by the seed's remainder
 C_TYPES = {"float32": "ELEMENT", "int64": "int64_t", "int32": "int32_t", "bool": "uint8_t"}
 NOT_FINITE = "train_step: status 8"  # as bc_types.h numbers it
 
@@ -245,7 +247,8 @@ def run_alone(case, feeds):
         np.save(case.folder / f"{name}.npy", value)
         inputs += ["--input", f"{name}={case.folder / name}.npy"]
     results = case.folder / "results"
-    call([case.backcast, "run", case.path, *inputs, "-o", results])
+    dims = case.network.dims_of(feeds)
+    call([case.backcast, "run", case.path, *inputs, *dims, "-o", results])
     found = [np.load(results / f"{name}.npy") for name in ("y", *case.network.outputs)]
     return found, found
 
@@ -282,6 +285,13 @@ def judge_symbolic(case, rng):
     sets = [case.feeds(examples) for examples in (1, most, rng.randint(1, most))]
     faults = judge_sets(case, rng, sets, ["--dim", f"N=1..{most}"])
     return faults if faults is None else faults + list(judge_gradient(case, ["--batch", "2"]))
+
+
+def judge_stretched(case, rng, alone):
+    """Faults of a network of maps of any length; None where it is not judged."""
+    most = case.inputs["x"].shape[2]
+    sets = [case.feeds(length) for length in (1, most, *rng.sample(range(2, most), 2))]
+    return judge_sets(case, rng, sets, ["--dim", f"N=1..{most}"], alone)
 
 
 def judge_selected(case, rng, alone):
@@ -339,6 +349,8 @@ def judge(case, alone, quick, rng):
     """Faults of one network; None where it is not judged."""
     if case.kind is networks.Symbolic:
         return None if alone or quick else judge_symbolic(case, rng)
+    if case.kind is stretched.Stretched:
+        return None if quick else judge_stretched(case, rng, alone)
     if case.kind is selected.Selected:
         return None if quick else judge_selected(case, rng, alone)
     if alone:

@@ -16,8 +16,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OWN = ROOT / "tests/models"
 
-# Models with a symbolic batch: the range that their data sets lie in.
-DIMENSIONS = {"perceptron_dynN": "N=1..8", "shape_arithmetic": "N=1..8"}
+# Models with a symbol: the range that their data sets lie in.
+DIMENSIONS = {"perceptron_dynN": "N=1..8", "shape_arithmetic": "N=1..8",
+              "any_length": "N=1..64"}
 
 
 def models(folder):
