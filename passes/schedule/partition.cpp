@@ -141,7 +141,6 @@ class Coalescing {
 
   /// Axes of results, neighbours only.
   void join_axes() {
-    constexpr int64_t kShortRow = 16;
     for (size_t inner = flat_.axes.size(); inner-- > 1;) {
       const bool is_long = static_extent(flat_.axes[inner]).value_or(0) >= kShortRow;
       if (flat_.accumulators.empty() || !is_long) join(flat_.axes, inner - 1, inner);
@@ -158,6 +157,8 @@ class Coalescing {
   }
 
  private:
+  static constexpr int64_t kShortRow = 16;
+
   bool join_two() {
     std::vector<Axis>& axes = flat_.reduce_axes;
     for (size_t inner = 0; inner < axes.size(); ++inner) {
@@ -183,7 +184,9 @@ class Coalescing {
   bool join(std::vector<Axis>& axes, size_t outer, size_t inner) {
     const Axis a = axes[outer], b = axes[inner];
     const std::optional<int64_t> many = static_extent(a), few = static_extent(b);
-    if (!many || !few || elsewhere_.count(a.name) || elsewhere_.count(b.name)) return false;
+    if (!few || elsewhere_.count(a.name) || elsewhere_.count(b.name)) return false;
+    // Rows that vectors divide are better than an axis of which something may be left.
+    if (!many && *few >= kShortRow) return false;
     const bool joins = std::all_of(indices_.begin(), indices_.end(), [&](const Expr& index) {
       std::optional<int64_t> ca = coefficient(index, a.name), cb = coefficient(index, b.name);
       return ca && cb && *ca == *cb * *few;
@@ -197,7 +200,7 @@ class Coalescing {
       output.indices[0] = loop::substitute(output.indices[0], gone);
     }
     for (loop::Accumulator& acc : flat_.accumulators) acc.value = loop::substitute(acc.value, gone);
-    axes[inner].extent = Expr(*many * *few);
+    axes[inner].extent = many ? Expr(*many * *few) : a.extent * Expr(*few);
     axes.erase(axes.begin() + static_cast<int64_t>(outer));
     any_ = true;
     return true;
