@@ -47,7 +47,8 @@ std::vector<T> permuted(const std::vector<T>& list, const Ints& order) {
 
 class Layout {
  public:
-  Layout(const Module& module, const Function& from) : from_(from), b_(module, from.name) {}
+  Layout(const Module& module, const Function& from)
+      : from_(from), symbols_(module.symbols), b_(module, from.name) {}
 
   Function run() {
     held_.resize(from_.nodes.size());
@@ -97,7 +98,7 @@ class Layout {
     if (layout) {
       if (is_elementwise(*node.op)) return elementwise(node, *layout);
       if (node.op == &ops::reduce) return reduce(node, *layout);
-      if (node.op == &ops::concat) return concat(node, *layout);
+      if (node.op == &ops::concat && !lies_as_written(node, *layout)) return concat(node, *layout);
       if (node.op == &ops::pad) return pad(node, *layout);
       if (node.op == &ops::slice) return slice(node, *layout);
       if (node.op == &ops::broadcast && follows_window(node)) return broadcast(node, *layout);
@@ -166,6 +167,30 @@ class Layout {
     // What remains: result dimension → place among the stored dimensions that stay.
     return {b_.emit(ops::reduce, {held(node.operands[0]).stored}, attrs),
             without(layout, attrs.axes)};
+  }
+
+  /// Dimensions of a value that are not 1, in the order in which memory has them.
+  static Ints order_in_memory(const Shape& shape, const Ints& permutation) {
+    Ints order(shape.size());
+    std::iota(order.begin(), order.end(), 0);
+    if (!permutation.empty()) order = inverse(permutation);
+    std::erase_if(order, [&](int64_t d) { return shape[size_t(d)] == Dim(1); });
+    return order;
+  }
+
+  /// Whether a concatenation would move more to have its operands in the layout than to have them
+  /// as written: new keys behind all earlier ones, say. Windows ask for their layout in any case.
+  bool lies_as_written(const Node& node, const Ints& layout) const {
+    if (near_window(node)) return false;
+    int64_t in_layout = 0, as_written = 0;
+    for (const ValueId operand : node.operands) {
+      const TensorType& type = from_.type(operand).tensor();
+      const int64_t elements = type.element_count().range(symbols_).max;
+      const Ints order = order_in_memory(type.shape, held(operand).permutation);
+      if (order != order_in_memory(type.shape, layout)) in_layout += elements;
+      if (order != order_in_memory(type.shape, {})) as_written += elements;
+    }
+    return as_written < in_layout;
   }
 
   Held concat(const Node& node, const Ints& layout) {
@@ -418,6 +443,7 @@ class Layout {
   }
 
   const Function& from_;
+  const SymbolRanges& symbols_;
   Builder b_;
   std::vector<Held> held_;
   std::vector<bool> to_window_;
