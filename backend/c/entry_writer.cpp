@@ -121,13 +121,14 @@ std::string EntryWriter::checks() const {
   return text;
 }
 
+/// To stand beside sums: a quotient may be a shift.
 std::string EntryWriter::dim(const Dim& d) {
   std::set<std::string> symbols;
   d.collect_symbols(symbols);
   symbols_.insert(symbols.begin(), symbols.end());
   const Expr e = loop::expr_of(d);
   writer_.begin_statement({});
-  return writer_.expr(e).text;
+  return writer_.expr(e).at(kSum);
 }
 
 /// Where a buffer starts, as an expression that converts to a pointer to its elements.

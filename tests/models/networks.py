@@ -275,7 +275,8 @@ def quirks():
 
 
 def any_length():
-    """A sound of any length N: convolutions, a pyramid whose halves are resized, attention."""
+    """A sound of any length N: convolutions, layers that run both ways, a pyramid whose halves
+    are resized, attention."""
     g = GraphBuilder("any_length", seed=7)
     x = g.input("input", [1, 5, "N"])
 
@@ -296,6 +297,13 @@ def any_length():
     causal = conv("causal", fine, 12, 12, 5, pads=[8, 0], dilations=[2])
     half = g.node("AveragePool", "half", [causal], kernel_shape=[3], strides=[2], pads=[1, 1])
     half = g.node("Tanh", "half_tanh", [half])
+    steps = g.node("Transpose", "steps", [half], perm=[2, 0, 1])
+    both = g.node("GRU", "both", [
+        steps, g.weight("both.weight", (2, 18, 12), 24), g.weight("both.recurrent", (2, 18, 6), 12),
+        g.vector("both.bias", (2, 36))], hidden_size=6, direction="bidirectional")
+    both = g.node("Transpose", "both_back", [both], perm=[2, 1, 3, 0])
+    both = g.node("Reshape", "both_map", [both, g.ints("both_shape", [1, 12, -1])])
+    half = g.node("Add", "half_sum", [half, both])
     quarter = g.node("MaxPool", "quarter", [half], kernel_shape=[3], strides=[2], pads=[1, 1])
     twice = g.node("Resize", "twice", [quarter, "", g.constant(
         "twice_scales", np.array([1, 1, 2], np.float32))], mode="nearest",
@@ -304,11 +312,11 @@ def any_length():
     back = resize_to("back", half, fine, mode="linear")
     near = resize_to("near", quarter, fine, mode="nearest", nearest_mode="floor",
                      coordinate_transformation_mode="asymmetric")
-    x = g.node("Sum", "pyramid", [fine, back, near])
+    x = g.node("Tanh", "bounded", [g.node("Sum", "pyramid", [fine, back, near])])
     rows = g.node("Transpose", "rows", [x], perm=[0, 2, 1])
     scores = g.node("MatMul", "scores", [rows, x])
     weights = g.node("Softmax", "weights", [
-        g.node("Mul", "scaled", [scores, g.constant("scale", float_scalar(0.2))])], axis=-1)
+        g.node("Mul", "scaled", [scores, g.constant("scale", float_scalar(0.5))])], axis=-1)
     mixed = g.node("MatMul", "mixed", [weights, rows])
     g.node("Add", "sum", [mixed, rows], "rows")
     g.output("rows", [1, "N", 12])
