@@ -45,22 +45,25 @@ void add_cuts(const Expr& e, const Axis& axis, int64_t extent, std::set<int64_t>
 }
 
 Definition part_of(const Definition& definition, size_t axis, int64_t begin, int64_t end) {
-  Definition part = definition;
-  std::string name = definition.axes[axis].name;
+  const std::string& name = definition.axes[axis].name;
+  Definition part = moved(definition, {{name, loop::var(name) + Expr(begin)}});
   part.axes[axis].extent = Expr(end - begin);
-  std::map<std::string, Expr> moved{{name, loop::var(name) + Expr(begin)}};
-  for (loop::DefinitionOutput& output : part.outputs) {
-    for (Expr& index : output.indices) index = loop::substitute(index, moved);
-    output.value = loop::substitute(output.value, moved);
-  }
-  for (loop::Accumulator& acc : part.accumulators) {
-    acc.init = loop::substitute(acc.init, moved);
-    acc.value = loop::substitute(acc.value, moved);
-  }
   return part;
 }
 
 }  // namespace
+
+Definition moved(Definition definition, const std::map<std::string, Expr>& places) {
+  for (loop::DefinitionOutput& output : definition.outputs) {
+    for (Expr& index : output.indices) index = loop::substitute(index, places);
+    output.value = loop::substitute(output.value, places);
+  }
+  for (loop::Accumulator& acc : definition.accumulators) {
+    acc.init = loop::substitute(acc.init, places);
+    acc.value = loop::substitute(acc.value, places);
+  }
+  return definition;
+}
 
 std::vector<Definition> partition(const Definition& definition) {
   std::vector<Definition> parts{definition};

@@ -2,11 +2,17 @@
 // together.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "ir/loop/stmt.h"
 
 namespace backcast {
+
+/// The definition with other expressions in the place of its axes, wherever these are mentioned.
+loop::Definition moved(loop::Definition definition,
+                       const std::map<std::string, loop::Expr>& places);
 
 /// Definitions over parts of the axes whose results' conditions on single axes are decided: padding
 /// and concatenation without a test inside. One definition (the same) when nothing can be cut.

@@ -1,15 +1,14 @@
 #include "passes/schedule/symbolic_strips.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
 
-#include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/choose.h"
+#include "passes/schedule/partition.h"
 
 namespace backcast {
 
@@ -69,28 +68,19 @@ bool shares_operands(const Definition& definition, const Axis& axis) {
 /// `count` strips of an axis from element `begin` on; the axis runs along each.
 Definition strips_of(const Definition& definition, const std::string& name, const Expr& begin,
                      const Expr& count, int64_t width) {
-  Definition part = definition;
-  const auto at = std::ranges::find(part.axes, name, &Axis::name);
   const std::string around = name + "_strip";
+  const Expr strip = width == 1 ? Expr(0) : loop::var(around) * Expr(width);
+  Definition part = moved(definition, {{name, begin + strip + loop::var(name)}});
+  const auto at = std::ranges::find(part.axes, name, &Axis::name);
   if (width == 1) {
     at->extent = count;
-  } else {
-    at->extent = Expr(width);
-    // Rows that share what a strip reads come inside of it.
-    const auto rows = std::find_if(
-        part.axes.begin(), at, [&](const Axis& axis) { return shares_operands(definition, axis); });
-    part.axes.insert(rows, Axis{around, count});
+    return part;
   }
-  const Expr strip = width == 1 ? Expr(0) : loop::var(around) * Expr(width);
-  const std::map<std::string, Expr> moved{{name, begin + strip + loop::var(name)}};
-  for (loop::DefinitionOutput& output : part.outputs) {
-    for (Expr& index : output.indices) index = loop::substitute(index, moved);
-    output.value = loop::substitute(output.value, moved);
-  }
-  for (loop::Accumulator& acc : part.accumulators) {
-    acc.init = loop::substitute(acc.init, moved);
-    acc.value = loop::substitute(acc.value, moved);
-  }
+  at->extent = Expr(width);
+  // Rows that share what a strip reads come inside of it.
+  const auto rows = std::find_if(
+      part.axes.begin(), at, [&](const Axis& axis) { return shares_operands(definition, axis); });
+  part.axes.insert(rows, Axis{around, count});
   return part;
 }
 
