@@ -5,6 +5,7 @@
 #include "ir/loop/visit.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/chooser.h"
+#include "passes/schedule/symbolic_strips.h"
 
 namespace backcast {
 
@@ -72,11 +73,8 @@ std::vector<TileSegment> Chooser::symbolic_tiles(int64_t size) const {
     segments.push_back(border(Expr(0), begin));
   }
   if (interior.end) end = loop::max(begin, loop::min(interior.end, total));
-  Expr left = end - begin;
-  for (const int64_t rows : symbolic_sizes(size)) {
-    const Expr at = rows == size ? begin : end - left;
-    segments.push_back({at, loop::floor_div(left, Expr(rows)), rows});
-    left = loop::floor_mod(left, Expr(rows));
+  for (TileSegment& tiles : tiles_between(begin, end, symbolic_sizes(size))) {
+    segments.push_back(std::move(tiles));
   }
   if (interior.end) segments.push_back(border(end, total - end));
   return segments;

@@ -240,14 +240,13 @@ Expr Expansion::remaining_guard(size_t acc, const Bindings& at_place, bool& neve
   if (guards_hold_) return left;
   for (const Expr& part : guards_[acc]) {
     bool with_tile = tile_segment_ && mentions(part, schedule_.tile_axis);
-    const bool is_clipped = tile_segment_ && tile_segment_->clipped;
-    if (with_tile && !tile_segment_->border && !is_clipped) continue;  // the segment is interior
+    const bool is_interior = with_tile && !tile_segment_->border && !tile_segment_->clipped;
+    if (is_interior) continue;
     const bool holds = std::any_of(inside_.begin(), inside_.end(),
                                    [&](const std::string& axis) { return mentions(part, axis); });
     if (holds) continue;
     std::vector<std::string> axes = reduce_axes_of(part);
-    if (axes.size() == 1 && clips(part, axes[0]) && (!with_tile || is_clipped))
-      continue;  // in the loop's bounds
+    if (axes.size() == 1 && clips(part, axes[0])) continue;  // in the loop's bounds
     Expr condition = loop::simplify(loop::substitute(part, at_place));
     int64_t value = 0;
     if (loop::as_constant(condition, value)) {

@@ -65,55 +65,55 @@ bool shares_operands(const Definition& definition, const Axis& axis) {
   return shares;
 }
 
-/// `count` strips of an axis from element `begin` on; the axis runs along each.
-Definition strips_of(const Definition& definition, const std::string& name, const Expr& begin,
-                     const Expr& count, int64_t width) {
+/// The definition for these strips of an axis, which runs along each.
+Definition strips_of(const Definition& definition, const std::string& name,
+                     const TileSegment& strips) {
   const std::string around = name + "_strip";
-  const Expr strip = width == 1 ? Expr(0) : loop::var(around) * Expr(width);
-  Definition part = moved(definition, {{name, begin + strip + loop::var(name)}});
+  const Expr strip = strips.size == 1 ? Expr(0) : loop::var(around) * Expr(strips.size);
+  Definition part = moved(definition, {{name, strips.begin + strip + loop::var(name)}});
   const auto at = std::ranges::find(part.axes, name, &Axis::name);
-  if (width == 1) {
-    at->extent = count;
+  if (strips.size == 1) {
+    at->extent = strips.count;
     return part;
   }
-  at->extent = Expr(width);
+  at->extent = Expr(strips.size);
   // Rows that share what a strip reads come inside of it.
   const auto rows = std::find_if(
       part.axes.begin(), at, [&](const Axis& axis) { return shares_operands(definition, axis); });
-  part.axes.insert(rows, Axis{around, count});
+  part.axes.insert(rows, Axis{around, strips.count});
   return part;
 }
 
-class Cutting {
- public:
-  explicit Cutting(const std::function<NestSchedule(const Definition&)>& choose)
-      : choose_(choose) {}
-
-  std::vector<Definition> run(const Definition& definition, std::set<std::string> open) {
-    if (open.empty()) return {definition};
-    const NestSchedule schedule = choose_(with_nominal_extents(definition));
-    const std::optional<Cut> cut = cut_of(schedule, !definition.reduce_axes.empty(), open);
-    if (!cut) return {definition};
-    open.erase(cut->axis);
-    std::vector<Definition> parts;
-    const Expr total = std::ranges::find(definition.axes, cut->axis, &Axis::name)->extent;
-    Expr left = total;
-    for (const int64_t width : cut->widths) {
-      const Expr begin = width == cut->widths[0] ? Expr(0) : total - left;
-      const Expr count = loop::floor_div(left, Expr(width));
-      for (Definition& part : run(strips_of(definition, cut->axis, begin, count, width), open)) {
-        parts.push_back(std::move(part));
-      }
-      left = loop::floor_mod(left, Expr(width));
-    }
-    return parts;
+/// `open`: axes that may be cut.
+std::vector<Definition> in_strips(const Definition& definition, std::set<std::string> open,
+                                  const std::function<NestSchedule(const Definition&)>& choose) {
+  if (open.empty()) return {definition};
+  const NestSchedule schedule = choose(with_nominal_extents(definition));
+  const std::optional<Cut> cut = cut_of(schedule, !definition.reduce_axes.empty(), open);
+  if (!cut) return {definition};
+  open.erase(cut->axis);
+  const Expr end = std::ranges::find(definition.axes, cut->axis, &Axis::name)->extent;
+  std::vector<Definition> parts;
+  for (const TileSegment& strips : tiles_between(Expr(0), end, cut->widths)) {
+    const Definition part = strips_of(definition, cut->axis, strips);
+    for (Definition& finer : in_strips(part, open, choose)) parts.push_back(std::move(finer));
   }
-
- private:
-  const std::function<NestSchedule(const Definition&)>& choose_;
-};
+  return parts;
+}
 
 }  // namespace
+
+std::vector<TileSegment> tiles_between(const Expr& begin, const Expr& end,
+                                       const std::vector<int64_t>& sizes) {
+  std::vector<TileSegment> tiles;
+  Expr left = end - begin;
+  for (const int64_t size : sizes) {
+    const Expr at = tiles.empty() ? begin : end - left;
+    tiles.push_back({at, loop::floor_div(left, Expr(size)), size});
+    left = loop::floor_mod(left, Expr(size));
+  }
+  return tiles;
+}
 
 std::vector<Definition> symbolic_strips(
     const Definition& definition, const std::function<NestSchedule(const Definition&)>& choose) {
@@ -121,7 +121,7 @@ std::vector<Definition> symbolic_strips(
   for (const Axis& axis : definition.axes) {
     if (!static_extent(axis)) open.insert(axis.name);
   }
-  return Cutting(choose).run(definition, std::move(open));
+  return in_strips(definition, std::move(open), choose);
 }
 
 }  // namespace backcast

@@ -9,6 +9,11 @@
 
 namespace backcast {
 
+/// From element `begin` to `end` as many tiles of the first size as there are, then of each of the
+/// others what those before left.
+std::vector<TileSegment> tiles_between(const loop::Expr& begin, const loop::Expr& end,
+                                       const std::vector<int64_t>& sizes);
+
 /// Definitions of the same results: one of as many whole strips as there are, one of narrower ones
 /// for what these leave, and one of single elements. One definition (the same) where the schedule
 /// would not fill vectors, or the columns of a tile, along such an axis if it were long.
