@@ -151,8 +151,9 @@ ValueId weighted_sum(NodeContext& n, const ResizePlan& plan, const AxisPlan& a, 
 /// Whether an axis of any length becomes a whole number of times as long by saying each element as
 /// often; the number, or 0.
 int64_t repetitions(const NodeContext& n, const ResizePlan& plan, const AxisPlan& a) {
+  if (a.input.is_constant() || plan.mode != "nearest") return 0;
   const std::optional<Literal> scale = n.known_literal_of(a.scale);
-  if (a.input.is_constant() || plan.mode != "nearest" || !scale) return 0;
+  if (!scale) return 0;
   const double times = scale->as_double(0);
   if (times < 1 || times > INT32_MAX || times != std::floor(times)) return 0;
   const bool by_corner = plan.transform == "asymmetric" && plan.nearest == "floor";
@@ -233,9 +234,12 @@ Sizes sizes_from_scales(NodeContext& n, ValueId scales, const Ints& axes) {
   return result;
 }
 
-/// A constant where one is a small multiple of the other, whatever it is.
-ValueId symbolic_scale(NodeContext& n, const Dim& size, const Dim& extent) {
+/// A constant where both are known, or one is a small multiple of the other, whatever it is.
+ValueId stretched_scale(NodeContext& n, const Dim& size, const Dim& extent) {
   constexpr int64_t kMost = 16;
+  if (size.is_constant() && extent.is_constant()) {
+    return number(n, static_cast<double>(size.constant()) / static_cast<double>(extent.constant()));
+  }
   for (int64_t times = 2; times <= kMost; ++times) {
     if (size == extent * times) return number(n, static_cast<double>(times));
   }
@@ -266,11 +270,8 @@ Sizes sizes_from_sizes(NodeContext& n, const Ints& axes) {
       result.scales.push_back(number(n, 1));
     } else if (extent == Dim(0)) {
       n.fail("an axis is empty");
-    } else if (policy == "stretch" && size.is_constant() && extent.is_constant()) {
-      result.scales.push_back(
-          number(n, static_cast<double>(size.constant()) / static_cast<double>(extent.constant())));
     } else if (policy == "stretch") {
-      result.scales.push_back(symbolic_scale(n, size, extent));
+      result.scales.push_back(stretched_scale(n, size, extent));
     } else if (!size.is_constant() || !extent.is_constant()) {
       n.fail(fmt::format("needs known sizes to keep the aspect ratio; bind {} with --dim",
                          extent.to_string()));
