@@ -57,7 +57,7 @@ class GraphBuilder:
 
     def conv(self, name, x, inputs, outputs, kernel, group=1, bias=True, **attributes):
         """Conv with weight [outputs, inputs/group, *kernel]."""
-        fan_in = inputs // group * kernel[0] * kernel[1]
+        fan_in = inputs // group * int(np.prod(kernel))
         operands = [x, self.weight(f"{name}.weight", (outputs, inputs // group, *kernel), fan_in)]
         if bias:
             operands.append(self.vector(f"{name}.bias", outputs))

@@ -280,11 +280,6 @@ def any_length():
     g = GraphBuilder("any_length", seed=7)
     x = g.input("input", [1, 5, "N"])
 
-    def conv(name, x, inputs, outputs, taps, **attributes):
-        operands = [x, g.weight(f"{name}.weight", (outputs, inputs, taps), inputs * taps),
-                    g.vector(f"{name}.bias", outputs)]
-        return g.node("Conv", name, operands, kernel_shape=[taps], **attributes)
-
     def resize_to(name, x, like, **attributes):
         size = g.node("Slice", f"{name}_size", [g.node("Shape", f"{name}_shape", [like]),
                                                 g.ints(f"{name}_from", [2]),
@@ -293,8 +288,8 @@ def any_length():
         sizes = g.node("Concat", f"{name}_sizes", [kept, size], axis=0)
         return g.node("Resize", name, [x, "", "", sizes], **attributes)
 
-    fine = g.node("Relu", "fine", [conv("first", x, 5, 12, 3, pads=[1, 1])])
-    causal = conv("causal", fine, 12, 12, 5, pads=[8, 0], dilations=[2])
+    fine = g.node("Relu", "fine", [g.conv("first", x, 5, 12, (3,), pads=[1, 1])])
+    causal = g.conv("causal", fine, 12, 12, (5,), pads=[8, 0], dilations=[2])
     half = g.node("AveragePool", "half", [causal], kernel_shape=[3], strides=[2], pads=[1, 1])
     half = g.node("Tanh", "half_tanh", [half])
     steps = g.node("Transpose", "steps", [half], perm=[2, 0, 1])

@@ -71,32 +71,35 @@ std::vector<Literal> results(const PipelineResult& state, const std::vector<Lite
   return tensors;
 }
 
-const SymbolRanges& symbols_of(const PipelineResult& state) {
-  return state.lowered ? state.program.symbols : state.module.symbols;
+std::vector<TensorType> input_types(const PipelineResult& state) {
+  std::vector<TensorType> types;
+  if (state.lowered) {
+    for (loop::BufferId id : state.program.entries.front().inputs) {
+      const loop::Buffer& buffer = state.program.buffer(id);
+      types.push_back({buffer.element, buffer.shape});
+    }
+    return types;
+  }
+  const Function& main = state.module.function("main");
+  for (ValueId id : main.params) {
+    for (const TensorType& type : flatten(main.type(id))) types.push_back(type);
+  }
+  return types;
 }
 
 std::vector<Literal> random_inputs(const PipelineResult& state, std::mt19937& random) {
   // Long enough for whole strips and tiles, and for what they leave.
   constexpr int64_t kMost = 60;
+  const SymbolRanges& symbols = state.lowered ? state.program.symbols : state.module.symbols;
   SymbolValues sizes;
   std::mt19937 lengths = random;
-  for (const auto& [name, range] : symbols_of(state)) {
+  for (const auto& [name, range] : symbols) {
     const int64_t most = std::min(range.max, range.min + kMost);
     sizes[name] = std::uniform_int_distribution<int64_t>(range.min, most)(lengths);
   }
   std::vector<Literal> inputs;
-  if (state.lowered) {
-    for (loop::BufferId id : state.program.entries.front().inputs) {
-      const loop::Buffer& buffer = state.program.buffer(id);
-      inputs.push_back(random_tensor({buffer.element, buffer.shape}, sizes, random));
-    }
-  } else {
-    const Function& main = state.module.function("main");
-    for (ValueId id : main.params) {
-      for (const TensorType& type : flatten(main.type(id))) {
-        inputs.push_back(random_tensor(type, sizes, random));
-      }
-    }
+  for (const TensorType& type : input_types(state)) {
+    inputs.push_back(random_tensor(type, sizes, random));
   }
   return inputs;
 }
@@ -134,35 +137,25 @@ std::string check_once(PipelineResult state, const std::vector<std::string>& pas
       run_pass(state, pass, target, "model");
       verify(state, pass);
       wrong = round_trip(state);
+      if (!wrong.empty()) return fmt::format("after {}: {}", pass, wrong);
       std::vector<Literal> after = results(state, inputs);
-      if (wrong.empty()) wrong = compare(after, before, {kRelative, kAbsolute}).message;
+      const ComparedOutput c = compare(after, before, {kRelative, kAbsolute});
+      if (!c.passed) return fmt::format("after {}: {}", pass, c.message);
       before = std::move(after);
     } catch (const std::exception& error) {
-      wrong = error.what();
+      return fmt::format("after {}: {}", pass, error.what());
     }
-    if (!wrong.empty()) return fmt::format("after {}: {}", pass, wrong);
   }
   return {};
-}
-
-/// Whether inputs are as large as run time tells; data may count, too.
-bool has_symbolic_inputs(const PipelineResult& state) {
-  if (state.lowered) {
-    return std::ranges::any_of(state.program.entries.front().inputs, [&](loop::BufferId id) {
-      return !is_static(state.program.buffer(id).shape);
-    });
-  }
-  const Function& main = state.module.function("main");
-  return std::ranges::any_of(main.params, [&](ValueId id) {
-    return std::ranges::any_of(flatten(main.type(id)),
-                               [](const TensorType& type) { return !is_static(type.shape); });
-  });
 }
 
 /// The same, for inputs of several sizes.
 std::string check(const PipelineResult& state, const std::vector<std::string>& passes,
                   const TargetInfo& target) {
-  const unsigned rounds = has_symbolic_inputs(state) ? 5 : 1;
+  // Data may count, too: then only the inputs' shapes tell whether sizes can be chosen.
+  const bool symbolic = std::ranges::any_of(
+      input_types(state), [](const TensorType& type) { return !is_static(type.shape); });
+  const unsigned rounds = symbolic ? 5 : 1;
   std::string wrong;
   for (unsigned seed = 7; seed < 7 + rounds && wrong.empty(); ++seed) {
     wrong = check_once(state, passes, target, seed);
