@@ -43,7 +43,7 @@ class IntegerProducts {
     for (int64_t i = 0; i < from_.size(); ++i) {
       const ValueId id(i);
       const Node& node = from_.node(id);
-      if (!is_contraction(node) || !node.type.tensor().is_static()) continue;
+      if (!is_contraction(node)) continue;
       if (is_integer_type(node.type)) {
         rewriter_.map(id, product_of_narrow(node, node.operands));
       } else if (node.type.tensor().element == ElementType::f32) {
@@ -74,11 +74,14 @@ class IntegerProducts {
     return std::nullopt;
   }
 
-  /// Products that are added up for one element of the result.
-  static double terms(const Node& contraction, const TensorType& weights) {
-    double count = static_cast<double>(weights.element_count().constant());
-    for (const auto& [d, _] : axes_in_result(contraction, 1, weights.rank())) {
-      count /= static_cast<double>(weights.shape[static_cast<size_t>(d)].constant());
+  /// Products that are added up for one element of the result, at most.
+  double terms(const Node& contraction, const TensorType& weights) const {
+    const std::map<int64_t, int64_t> free = axes_in_result(contraction, 1, weights.rank());
+    double count = 1;
+    for (int64_t d = 0; d < weights.rank(); ++d) {
+      if (free.contains(d)) continue;
+      count *=
+          static_cast<double>(weights.shape[static_cast<size_t>(d)].range(module_.symbols).max);
     }
     return count;
   }
@@ -89,7 +92,7 @@ class IntegerProducts {
     double reach = 1;
     for (size_t side : {0u, 1u}) {
       const std::optional<Scaled> form = integer_form(node.operands[side]);
-      if (!form || !from_.type(form->integer).tensor().is_static()) return std::nullopt;
+      if (!form) return std::nullopt;
       integers.push_back(form->integer);
       if (form->scale) scales.emplace_back(side, *form->scale);
       reach *= ranges_[form->integer].reach();

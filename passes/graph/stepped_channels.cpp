@@ -37,7 +37,7 @@ Literal cut_weights(const Literal& weights, const ConvAttrs& attrs, size_t spati
 
 std::optional<SteppedChannels> stepped_channels(const Node& node, const TensorType& input,
                                                 const Literal& weights, int64_t word) {
-  if (node.op != &ops::conv || !input.is_static()) return std::nullopt;
+  if (node.op != &ops::conv) return std::nullopt;
   ConvAttrs attrs = node.attrs.as<ConvAttrs>();
   const int64_t rank = input.rank();
   if (!(input.shape[static_cast<size_t>(attrs.input_feature)] == Dim(1)) ||
@@ -56,9 +56,10 @@ std::optional<SteppedChannels> stepped_channels(const Node& node, const TensorTy
   }
   // As long as the last result's taps reach: more of a border or less, down to a part of the image.
   const int64_t taps = weights.shape()[static_cast<size_t>(attrs.kernel_spatial[d])];
-  const auto result = static_cast<size_t>(attrs.output_spatial[d]);
-  const int64_t places = node.type.tensor().shape[result].constant() - 1 + (taps + step - 1) / step;
+  const Dim& results = node.type.tensor().shape[static_cast<size_t>(attrs.output_spatial[d])];
   const auto axis = static_cast<size_t>(innermost);
+  if (!results.is_constant() || !input.shape[axis].is_constant()) return std::nullopt;
+  const int64_t places = results.constant() - 1 + (taps + step - 1) / step;
   const int64_t low = attrs.pad_low[d].constant();
   const int64_t high = places * step - low - input.shape[axis].constant();
   if (places < 1) return std::nullopt;

@@ -56,7 +56,7 @@ class Tabulation {
   /// The small integers that each element is a function of; invalid where there are none.
   ValueId source_of(ValueId id) const {
     const Node& node = from_.node(id);
-    if (!node.type.is_tensor() || !node.type.tensor().is_static()) return ValueId();
+    if (!node.type.is_tensor()) return ValueId();
     if (is_elementwise(*node.op)) {
       ValueId common;
       bool same = true;
@@ -83,7 +83,7 @@ class Tabulation {
     if (!source(id).valid() || source(id) == id || node.op != &ops::cast) return false;
     const TensorType& type = node.type.tensor();
     if (!is_integer(type.element) || byte_size(type.element) > 2) return false;
-    if (type.element_count().constant() < kFewestElements) return false;
+    if (type.element_count().range(module_.symbols).max < kFewestElements) return false;
     std::set<int64_t> operations;
     collect_operations(id, operations);
     int64_t count = 0;

@@ -131,6 +131,13 @@ class Quantised(networks.Network):
         return {part: often for part, often in super().parts().items() if part not in left_out}
 
 
+class QuantisedSymbolic(Quantised):
+    """Of any number N of examples."""
+
+    def declared(self, shape):
+        return ["N", *shape[1:]]
+
+
 def exact(operator, attributes):
     """An operator whose result has few bits, and its attributes."""
     if operator in ("HardSwish", "Gelu", "Tanh", "LeakyRelu"):

@@ -4,8 +4,8 @@ keeps its model; exit status 1 when one does.
 
     sweep.py BACKCAST FOLDER [--seconds S | --count N] [--first SEED] [--alone | --quick]
 
-Of six networks one is quantised, whose results are the same bits in every way, one takes any
-number of examples, one is of sequences and one has many features. Generated C runs under the
+Of nine networks two are quantised, whose results are the same bits in every way, two take any
+number of examples, one maps of any length, one is of sequences and one has many features. Generated C runs under the
 address and undefined-behaviour sanitizers, a microcontroller's on this machine. Semantics are
 judged in double precision; single precision by its own measured noise. --alone needs neither ONNX
 Runtime, whose place the evaluator takes, nor emulators; networks of any number of examples are
@@ -55,7 +55,7 @@ OPTIMIZERS = [["--optimizer", "sgd"], ["--optimizer", "momentum"],
               ["--optimizer", "rmsprop", "--epsilon", "0.1"]]
 KINDS = [networks.Network, networks.Wide, networks.Network, networks.Symbolic,
          quantised.Quantised, sequences.Sequence, selected.Selected,
-         stretched.Stretched]  # by the seed's remainder
+         stretched.Stretched, quantised.QuantisedSymbolic]  # by the seed's remainder
 C_TYPES = {"float32": "ELEMENT", "int64": "int64_t", "int32": "int32_t", "bool": "uint8_t"}
 NOT_FINITE = "train_step: status 8"  # as bc_types.h numbers it
 
@@ -284,7 +284,9 @@ def judge_symbolic(case, rng):
     most = rng.randint(2, 5)
     sets = [case.feeds(examples) for examples in (1, most, rng.randint(1, most))]
     faults = judge_sets(case, rng, sets, ["--dim", f"N=1..{most}"])
-    return faults if faults is None else faults + list(judge_gradient(case, ["--batch", "2"]))
+    if faults is None or case.kind is quantised.QuantisedSymbolic:
+        return faults
+    return faults + list(judge_gradient(case, ["--batch", "2"]))
 
 
 def judge_stretched(case, rng, alone):
@@ -347,7 +349,7 @@ def judge_gradient(case, options=()):
 
 def judge(case, alone, quick, rng):
     """Faults of one network; None where it is not judged."""
-    if case.kind is networks.Symbolic:
+    if case.kind in (networks.Symbolic, quantised.QuantisedSymbolic):
         return None if alone or quick else judge_symbolic(case, rng)
     if case.kind is stretched.Stretched:
         return None if quick else judge_stretched(case, rng, alone)
