@@ -27,8 +27,8 @@ std::optional<OverlapDistance> overlap_distance(const Program& program, const St
 /// The distances of the steps from `first` to `last` (numbered as in flat_steps), of which the
 /// first writes `written` first and the last reads `read` last: chains in bands of rows. Trips of
 /// loops are gone through one by one, and all that a call writes counts as written before it reads
-/// any. Empty where a loop reaches beyond these steps or its trips are not known, where they
-/// branch, and where `read` is written.
+/// any. Empty where a loop ends among these steps or its trips are not known, where they branch,
+/// where `read` is written, and where parts of either depend on a loop around all of these.
 std::optional<OverlapDistance> overlap_distance(const Program& program, const EntryPoint& entry,
                                                 int64_t first, int64_t last, BufferId read,
                                                 BufferId written);

@@ -57,6 +57,10 @@ class StepWalk {
 
   void visit(const Step& step, int64_t number, int64_t end) {
     if (step.kind == StepKind::call || step.kind == StepKind::copy) return add_event(step);
+    // Within one trip of a loop around these steps, whatever trip that is.
+    if (step.kind == StepKind::loop && number < first_ && end > last_ + 1) {
+      return walk(step.body, number + 1);
+    }
     const bool is_known = runs_in_full(step) && !step.reverse;
     if (!is_known || number < first_ || end > last_ + 1) {
       failed_ = true;

@@ -3,8 +3,10 @@
 #include "passes/lower/row_bands.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
+#include "ir/loop/liveness.h"
 #include "ir/loop/step_access.h"
 #include "passes/lower/write_bands.h"
 
@@ -25,19 +27,19 @@ struct Bands {
 
 class Choosing {
  public:
-  Choosing(const Program& program, const loop::EntryPoint& entry, const BandCosts& costs)
-      : program_(program), entry_(entry), costs_(costs), regions_(program, entry, false) {}
+  Choosing(const Program& program, const std::vector<Step>& steps, const BandCosts& costs)
+      : program_(program), steps_(steps), costs_(costs), regions_(program, steps, false) {}
 
   /// Per step: the bands that end with it where that is part of the best choice for all.
   std::vector<std::optional<Bands>> run() const {
     std::vector<double> reached{0};  // by the steps before
-    std::vector<std::optional<Bands>> best(entry_.steps.size());
-    for (size_t last = 0; last < entry_.steps.size(); ++last) {
+    std::vector<std::optional<Bands>> best(steps_.size());
+    for (size_t last = 0; last < steps_.size(); ++last) {
       reached.push_back(reached[last]);
-      if (!regions_.fits(last) || !is_far(entry_.steps[last], AccessMode::read)) continue;
+      if (!regions_.fits(last) || !is_far(steps_[last], AccessMode::read)) continue;
       for (size_t first = last; first-- > 0 && regions_.fits(first);) {
         if (last - first >= kMaxBandSteps) break;
-        if (!is_far(entry_.steps[first], AccessMode::write)) continue;
+        if (!is_far(steps_[first], AccessMode::write)) continue;
         const std::optional<RowRegion> region = regions_.region(first, last);
         if (!region || traffic(*region) == 0) continue;
         const std::optional<Bands> bands = best_height(*region);
@@ -47,7 +49,7 @@ class Choosing {
       }
     }
     // From the end: what a region covers belongs to it.
-    for (size_t last = entry_.steps.size(); last-- > 0;) {
+    for (size_t last = steps_.size(); last-- > 0;) {
       if (!best[last]) continue;
       for (size_t s = best[last]->first; s < last; ++s) best[s].reset();
       last = best[last]->first;
@@ -110,7 +112,7 @@ class Choosing {
   }
 
   const Program& program_;
-  const loop::EntryPoint& entry_;
+  const std::vector<Step>& steps_;
   const BandCosts costs_;
   const RowRegions regions_;
 };
@@ -133,14 +135,30 @@ BandCosts band_costs(const TargetInfo& target) {
   return costs;
 }
 
+std::vector<StepList> step_lists(const Program& program) {
+  std::vector<StepList> lists;
+  const std::function<void(StepList)> add = [&](StepList list) {
+    lists.push_back(list);
+    for (const Step& step : *list.steps) {
+      ++list.number;
+      for (const std::vector<Step>* held : {&step.body, &step.otherwise}) {
+        if (!held->empty()) add({list.entry, held, list.number});
+        for (const Step& inner : *held) list.number += loop::count_steps(inner);
+      }
+    }
+  };
+  for (size_t e = 0; e < program.entries.size(); ++e) add({e, &program.entries[e].steps, 0});
+  return lists;
+}
+
 Program row_bands(const Program& program, const BandCosts& costs) {
   if (costs.near_bytes == 0) return program;
   std::vector<BandChoice> choices;
-  for (size_t e = 0; e < program.entries.size(); ++e) {
-    const std::vector<std::optional<Bands>> best =
-        Choosing(program, program.entries[e], costs).run();
+  const std::vector<StepList> lists = step_lists(program);
+  for (size_t l = 0; l < lists.size(); ++l) {
+    const std::vector<std::optional<Bands>> best = Choosing(program, *lists[l].steps, costs).run();
     for (size_t last = 0; last < best.size(); ++last) {
-      if (best[last]) choices.push_back({best[last]->first, last, best[last]->height, e});
+      if (best[last]) choices.push_back({best[last]->first, last, best[last]->height, l});
     }
   }
   return *band_steps(program, choices);
@@ -152,27 +170,37 @@ Program row_bands(const Program& program, const TargetInfo& target) {
 
 std::optional<Program> band_steps(const Program& program, const std::vector<BandChoice>& choices) {
   Program result = program;
+  size_t number = 0;  // of the next list
+  bool fits = true;
+  const std::function<std::vector<Step>(const std::vector<Step>&)> written =
+      [&](const std::vector<Step>& given) {
+        const size_t list = number++;
+        const RowRegions regions(program, given);
+        std::vector<Step> steps;
+        for (size_t s = 0; s < given.size() && fits; ++s) {
+          const auto found = std::find_if(
+              choices.begin(), choices.end(),
+              [&](const BandChoice& choice) { return choice.list == list && choice.first == s; });
+          if (found == choices.end()) {
+            steps.push_back(given[s]);
+            if (!given[s].body.empty()) steps.back().body = written(given[s].body);
+            if (!given[s].otherwise.empty()) steps.back().otherwise = written(given[s].otherwise);
+            continue;
+          }
+          const std::optional<RowRegion> region = regions.region(found->first, found->last);
+          const std::optional<RowTrips> trips =
+              region ? trips_of(*region, found->height) : std::nullopt;
+          fits = trips.has_value();
+          if (!fits) break;
+          for (Step& step : write_bands(result, *region, *trips)) steps.push_back(std::move(step));
+          s = found->last;
+        }
+        return steps;
+      };
   for (size_t e = 0; e < program.entries.size(); ++e) {
-    const loop::EntryPoint& entry = program.entries[e];
-    const RowRegions regions(program, entry);
-    std::vector<Step>& steps = result.entries[e].steps;
-    steps.clear();
-    for (size_t s = 0; s < entry.steps.size(); ++s) {
-      const auto found = std::find_if(choices.begin(), choices.end(), [&](const BandChoice& c) {
-        return c.entry == e && c.first == s;
-      });
-      if (found == choices.end()) {
-        steps.push_back(entry.steps[s]);
-        continue;
-      }
-      const std::optional<RowRegion> region = regions.region(found->first, found->last);
-      if (!region) return std::nullopt;
-      const std::optional<RowTrips> trips = trips_of(*region, found->height);
-      if (!trips) return std::nullopt;
-      for (Step& step : write_bands(result, *region, *trips)) steps.push_back(std::move(step));
-      s = found->last;
-    }
+    result.entries[e].steps = written(program.entries[e].steps);
   }
+  if (!fits) return std::nullopt;
   loop::drop_uncalled(result);
   return result;
 }

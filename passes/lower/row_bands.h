@@ -28,11 +28,20 @@ BandCosts band_costs(const TargetInfo& target);
 loop::Program row_bands(const loop::Program& program, const BandCosts& costs);
 loop::Program row_bands(const loop::Program& program, const TargetInfo& target);
 
-/// Steps of an entry point as one region.
+/// Steps that run one behind the other: an entry point's, or those that a step holds.
+struct StepList {
+  size_t entry = 0;
+  const std::vector<loop::Step>* steps = nullptr;
+  int64_t number = 0;  // of the first (liveness.h)
+};
+/// All of them, those of a step behind those around it. They point into the program.
+std::vector<StepList> step_lists(const loop::Program& program);
+
+/// Steps of a list as one region.
 struct BandChoice {
   size_t first = 0, last = 0;
   BandHeight height;
-  size_t entry = 0;
+  size_t list = 0;  // of step_lists()
   friend bool operator==(const BandChoice&, const BandChoice&) = default;
 };
 /// These choices, whatever they cost; nothing when some of the steps cannot run in such bands.

@@ -69,24 +69,30 @@ bool is_plain(const RowKernel& form) {
 
 }  // namespace
 
-RowRegions::RowRegions(const Program& program, const loop::EntryPoint& entry, bool aside)
-    : program_(program), entry_(entry), aside_(aside) {
-  for (const Step& step : entry.steps) {
+RowRegions::RowRegions(const Program& program, const std::vector<Step>& steps, bool aside)
+    : program_(program), steps_(steps), aside_(aside), users_(program.buffers.size()) {
+  for (const Step& step : steps) {
     const bool call = step.kind == StepKind::call;
     kernels_.push_back(call ? match_rows(program_.kernels.at(step.kernel))
                             : std::vector<RowKernel>());
     if (!aside)
       std::erase_if(kernels_.back(), [](const RowKernel& form) { return !is_plain(form); });
   }
-  users_.resize(program_.buffers.size());
-  for (const loop::EntryPoint& any : program_.entries) {
-    for (size_t s = 0; s < any.steps.size(); ++s) {
-      // Steps of other entry points and steps within steps lie outside of every region.
-      const bool inside = any.name == entry.name && any.steps[s].kind == StepKind::call;
-      loop::for_each_buffer(any.steps[s], [&](BufferId id) {
-        users_[static_cast<size_t>(program_.owner(id))].insert(inside ? s : SIZE_MAX);
-      });
+  for (const loop::EntryPoint& entry : program_.entries) {
+    add_users(entry.steps);
+    optional_.insert(entry.optional_outputs.begin(), entry.optional_outputs.end());
+  }
+}
+
+/// All but the calls among `steps_` lie outside of every region.
+void RowRegions::add_users(const std::vector<Step>& steps) {
+  for (size_t s = 0; s < steps.size(); ++s) {
+    const bool inside = &steps == &steps_ && steps[s].kind == StepKind::call;
+    for (const BufferId id : steps[s].buffers) {
+      if (id >= 0) users_[static_cast<size_t>(program_.owner(id))].insert(inside ? s : SIZE_MAX);
     }
+    add_users(steps[s].body);
+    add_users(steps[s].otherwise);
   }
 }
 
@@ -115,7 +121,7 @@ std::optional<RowRegion> RowRegions::region_of(const Forms& forms) const {
   RowRegion region{first, last, {}, {}, {}, {}, {}};
   std::set<BufferId> written, touched, whole;
   for (size_t s = first; s <= last; ++s) {
-    const Step& step = entry_.steps[s];
+    const Step& step = steps_[s];
     const RowKernel* kernel = forms.chosen[s - first];
     if (kernel == nullptr) {
       if (!add_before(region, step, touched, whole, written)) return std::nullopt;
@@ -141,7 +147,7 @@ std::optional<RowRegion> RowRegions::region_of(const Forms& forms) const {
 /// Band tensors, but for the last step and steps aside.
 bool RowRegions::add_results(RowRegion& region, size_t step, const RowKernel& form,
                              std::set<BufferId>& written, std::set<BufferId>& whole) const {
-  const Step& call = entry_.steps[step];
+  const Step& call = steps_[step];
   const Kernel& kernel = program_.kernels.at(call.kernel);
   const bool inside = step != region.last && stays_inside(call, form, region.first, region.last);
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {
@@ -149,7 +155,7 @@ bool RowRegions::add_results(RowRegion& region, size_t step, const RowKernel& fo
     const BufferId owner = program_.owner(call.buffers[i]);
     if (!written.insert(owner).second) return false;
     if (inside) continue;
-    if (entry_.optional_outputs.contains(owner)) return false;
+    if (optional_.contains(owner)) return false;
     whole.insert(owner);
     if (form.sums) region.summed[owner] = region.calls.size() - 1;
   }
@@ -165,7 +171,7 @@ bool RowRegions::add_results(RowRegion& region, size_t step, const RowKernel& fo
 RowRegions::Forms RowRegions::forms(size_t first, size_t last, bool sums) const {
   Forms forms{first, last, std::vector<const RowKernel*>(last - first + 1), {}, {}};
   for (size_t s = last + 1; s-- > first;) {
-    const Step& step = entry_.steps[s];
+    const Step& step = steps_[s];
     const RowKernel* form = s == last ? by_outermost(forms, sums) : form_of(s, forms);
     forms.chosen[s - first] = form;
     if (form == nullptr) {
@@ -187,7 +193,7 @@ RowRegions::Forms RowRegions::forms(size_t first, size_t last, bool sums) const 
 /// The last step: its results by their outermost dimension, or a sum along that of an operand which
 /// the region makes.
 const RowKernel* RowRegions::by_outermost(const Forms& forms, bool sums) const {
-  const Step& step = entry_.steps[forms.last];
+  const Step& step = steps_[forms.last];
   for (const RowKernel& form : kernels_[forms.last]) {
     const Kernel& kernel = program_.kernels.at(step.kernel);
     const auto outer = [&](const RowAccess& access) {
@@ -209,7 +215,7 @@ const RowKernel* RowRegions::by_outermost(const Forms& forms, bool sums) const {
 /// By the rows that later steps see, when these see all of its results by rows and nobody else
 /// does; null otherwise.
 const RowKernel* RowRegions::form_of(size_t step, const Forms& forms) const {
-  const std::vector<BufferId>& buffers = entry_.steps[step].buffers;
+  const std::vector<BufferId>& buffers = steps_[step].buffers;
   const auto agrees = [&](const RowAccess& write) {
     const BufferId id = buffers[write.param];
     const auto uses = forms.uses.find(program_.owner(id));
@@ -231,7 +237,7 @@ const RowKernel* RowRegions::form_of(size_t step, const Forms& forms) const {
 /// Whether the step goes through rows of what the region makes as these are made, or as a later
 /// step goes through them.
 bool RowRegions::goes_aside(size_t step, const RowKernel& form, const Forms& forms) const {
-  const Step& call = entry_.steps[step];
+  const Step& call = steps_[step];
   const Kernel& kernel = program_.kernels.at(call.kernel);
   if (stays_inside(call, form, forms.first, forms.last)) return false;
   bool together = false;

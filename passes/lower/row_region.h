@@ -34,7 +34,7 @@ struct BandTensor {
 /// Calls among them whose results every row needs as a whole go first. Points into a program and a
 /// RowRegions.
 struct RowRegion {
-  size_t first = 0, last = 0;             // steps of the entry point
+  size_t first = 0, last = 0;             // of the list of steps
   std::vector<const loop::Step*> before;  // of these, what runs once
   std::vector<const loop::Step*> calls;   // the others
   std::vector<const RowKernel*> kernels;
@@ -52,11 +52,12 @@ struct RowRegion {
 
 inline constexpr size_t kMaxBandSteps = 16;
 
-/// The regions of an entry point. Program and entry point must outlive it.
+/// The regions of a list of steps, an entry point's or those that a loop holds. Program and steps,
+/// which are among the program's, must outlive it.
 class RowRegions {
  public:
   /// `aside`: steps aside can be part of one.
-  RowRegions(const loop::Program& program, const loop::EntryPoint& entry, bool aside = true);
+  RowRegions(const loop::Program& program, const std::vector<loop::Step>& steps, bool aside = true);
 
   /// Whether the step can be a part of one.
   bool fits(size_t step) const { return !kernels_[step].empty(); }
@@ -67,6 +68,7 @@ class RowRegions {
  private:
   struct Forms;
 
+  void add_users(const std::vector<loop::Step>& steps);
   bool is_inside(loop::BufferId id, size_t first, size_t last) const;
   bool stays_inside(const loop::Step& step, const RowKernel& form, size_t first, size_t last) const;
   const RowKernel* by_outermost(const Forms& forms, bool sums) const;
@@ -86,10 +88,11 @@ class RowRegions {
   bool add_readers(RowRegion& region, size_t s, const std::set<loop::BufferId>& written) const;
 
   const loop::Program& program_;
-  const loop::EntryPoint& entry_;
+  const std::vector<loop::Step>& steps_;
   const bool aside_;
   std::vector<std::vector<RowKernel>> kernels_;  // per step: its forms
   std::vector<std::set<size_t>> users_;          // per owner: steps that name it
+  std::set<loop::BufferId> optional_;            // outputs that callers may leave out
 };
 
 }  // namespace backcast

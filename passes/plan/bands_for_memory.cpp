@@ -31,28 +31,28 @@ struct Price {
   }
 };
 
-/// One entry point.
+/// One list of steps.
 class Fitting {
  public:
-  Fitting(const Program& program, size_t entry, const BandCosts& costs)
+  Fitting(const Program& program, const StepList& list, size_t number, const BandCosts& costs)
       : program_(program),
-        number_(entry),
-        entry_(program.entries[entry]),
+        number_(number),
+        steps_(*list.steps),
         costs_(costs),
-        regions_(program, entry_),
-        ranges_(loop::live_ranges(program, entry_)) {
-    int64_t next = 0;
-    for (const Step& step : entry_.steps) {
+        regions_(program, steps_),
+        ranges_(loop::live_ranges(program, program.entries[list.entry])) {
+    int64_t next = list.number;
+    for (const Step& step : steps_) {
       first_.push_back(next);
       next += loop::count_steps(step);
     }
     first_.push_back(next);
-    for (size_t s = 0; s < entry_.steps.size(); ++s) live_.push_back(live_at(s));
+    for (size_t s = 0; s < steps_.size(); ++s) live_.push_back(live_at(s));
   }
 
   /// Adds the cheapest bands with which no step takes more than `goal`, or that exceed it least.
   void choose(int64_t goal, BandsForMemory& bands) const {
-    const size_t steps = entry_.steps.size();
+    const size_t steps = steps_.size();
     std::vector<Price> reached{{}};
     std::vector<std::optional<Found>> best(steps);
     for (size_t last = 0; last < steps; ++last) {
@@ -101,7 +101,7 @@ class Fitting {
       const BufferId buffer = static_cast<BufferId>(id);
       if (lives(buffer, s, s)) bytes += program_.storage_bytes(buffer);
     }
-    const Step& step = entry_.steps[s];
+    const Step& step = steps_[s];
     if (step.kind != loop::StepKind::call) return bytes;
     std::set<BufferId> taken;
     for (size_t i = 0; i < step.buffers.size(); ++i) {
@@ -164,8 +164,8 @@ class Fitting {
   }
 
   const Program& program_;
-  const size_t number_;
-  const loop::EntryPoint& entry_;
+  const size_t number_;  // of the list
+  const std::vector<Step>& steps_;
   const BandCosts costs_;
   const RowRegions regions_;
   const std::vector<LiveRange> ranges_;  // by owner
@@ -177,9 +177,9 @@ class Fitting {
 
 BandsForMemory bands_for_memory(const Program& program, const BandCosts& costs, int64_t goal) {
   BandsForMemory bands;
-  for (size_t e = 0; e < program.entries.size(); ++e) {
-    Fitting(program, e, costs).choose(goal, bands);
-  }
+  const std::vector<StepList> lists = step_lists(program);
+  for (size_t l = 0; l < lists.size(); ++l)
+    Fitting(program, lists[l], l, costs).choose(goal, bands);
   return bands;
 }
 

@@ -32,7 +32,7 @@ constexpr int64_t kBytesPerInstruction = 4;
 std::string describe(const Program& program, const BandsForMemory& bands, int64_t before,
                      int64_t after) {
   size_t all = 0;
-  for (const loop::EntryPoint& entry : program.entries) all += entry.steps.size();
+  for (const StepList& list : step_lists(program)) all += list.steps->size();
   return fmt::format("computes {} of {} steps in bands, which copy {} bytes, arena {} → {} bytes",
                      bands.banded, all, bands.kept, before, after);
 }

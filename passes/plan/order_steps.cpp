@@ -158,20 +158,29 @@ class Beam {
   std::vector<Trace> traces_;
 };
 
+/// Orders a list of steps of the program, then those that its loops hold.
+void order(loop::Program& program, size_t entry, std::vector<loop::Step>& steps,
+           const TargetInfo& target) {
+  const std::vector<loop::Step> given = steps;
+  const int64_t needed = arena_bound(program, entry, target);
+  if (needed == 0) return;
+  if (given.size() >= 3) {
+    const StepGraph graph(program, steps);
+    std::vector<loop::Step> ordered;
+    for (const int32_t step : Beam(graph).run())
+      ordered.push_back(given[static_cast<size_t>(step)]);
+    steps = std::move(ordered);
+    if (arena_bound(program, entry, target) >= needed) steps = given;
+  }
+  for (loop::Step& step : steps) order(program, entry, step.body, target);
+}
+
 }  // namespace
 
 loop::Program order_steps(const loop::Program& program, const TargetInfo& target) {
   loop::Program result = program;
   for (size_t e = 0; e < result.entries.size(); ++e) {
-    const std::vector<loop::Step> given = result.entries[e].steps;
-    const int64_t needed = arena_bound(result, e, target);
-    if (given.size() < 3 || needed == 0) continue;
-    const StepGraph graph(result, result.entries[e]);
-    std::vector<loop::Step> ordered;
-    for (const int32_t step : Beam(graph).run())
-      ordered.push_back(given[static_cast<size_t>(step)]);
-    result.entries[e].steps = std::move(ordered);
-    if (arena_bound(result, e, target) >= needed) result.entries[e].steps = given;
+    order(result, e, result.entries[e].steps, target);
   }
   return result;
 }

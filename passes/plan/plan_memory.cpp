@@ -249,10 +249,10 @@ class Planner {
   /// Of what a loop writes with what it reads, where either is one block's all that time.
   std::vector<Meeting> meetings_in_loops(const loop::EntryPoint& entry) const {
     std::vector<Meeting> found;
-    for (const loop::Step& step : entry.steps) {
-      if (step.kind != loop::StepKind::loop) continue;
-      for (const BufferId operand : loop::read_buffers(result_, step)) {
-        for (const BufferId result : loop::written_buffers(result_, step)) {
+    for (const loop::Step* step : loop::flat_steps(entry.steps)) {
+      if (step->kind != loop::StepKind::loop) continue;
+      for (const BufferId operand : loop::read_buffers(result_, *step)) {
+        for (const BufferId result : loop::written_buffers(result_, *step)) {
           add_meeting(entry, operand, result, found);
         }
       }

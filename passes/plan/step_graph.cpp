@@ -25,6 +25,7 @@ class GraphBuilder {
     const std::set<BufferId> reads = loop::read_buffers(program_, step);
     const std::set<BufferId> writes = loop::written_buffers(program_, step);
     for (const BufferId id : reads) {
+      if (!last_write_.contains(id)) kept_.insert(id);
       depend(last_write_, id, at);
       readers_[id].push_back(at);
     }
@@ -50,7 +51,23 @@ class GraphBuilder {
     if (step.kind == StepKind::call) add_takeovers(step);
   }
 
+  /// What steps outside of the list touch, or a step of the next trip reads, lives on.
+  void keep(const std::vector<Step>& all, const std::vector<Step>& listed) {
+    if (&all == &listed) return;
+    for (const Step& step : all) {
+      for (const BufferId id : step.buffers) {
+        if (id >= 0) kept_.insert(program_.owner(id));
+      }
+      keep(step.body, listed);
+      keep(step.otherwise, listed);
+    }
+  }
+
   void finish() {
+    for (const BufferId id : kept_) {
+      const auto found = storages_.find(id);
+      if (found != storages_.end()) ++graph_.uses[static_cast<size_t>(found->second)];
+    }
     for (StepGraph::StepNode& step : graph_.steps) {
       std::sort(step.successors.begin(), step.successors.end());
       step.successors.erase(std::unique(step.successors.begin(), step.successors.end()),
@@ -101,14 +118,16 @@ class GraphBuilder {
   StepGraph& graph_;
   std::map<BufferId, int32_t> last_write_, storages_;
   std::map<BufferId, std::vector<int32_t>> readers_;  // since the last write
+  std::set<BufferId> kept_;
   int32_t last_check_ = -1;
 };
 
 }  // namespace
 
-StepGraph::StepGraph(const Program& program, const loop::EntryPoint& entry) {
+StepGraph::StepGraph(const Program& program, const std::vector<Step>& steps) {
   GraphBuilder builder(program, *this);
-  for (const Step& step : entry.steps) builder.add(step);
+  for (const Step& step : steps) builder.add(step);
+  for (const loop::EntryPoint& entry : program.entries) builder.keep(entry.steps, steps);
   builder.finish();
 }
 

@@ -1,5 +1,5 @@
-// An entry point's outermost steps as a graph: who must precede whom, which arena storage each step
-// touches, and where a step may write over an operand.
+// A list of steps, an entry point's or those that a loop holds, as a graph: who must precede whom,
+// which arena storage each step touches, and where a step may write over an operand.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 namespace backcast {
 
 struct StepGraph {
-  StepGraph(const loop::Program& program, const loop::EntryPoint& entry);
+  /// `steps` are among those of the program.
+  StepGraph(const loop::Program& program, const std::vector<loop::Step>& steps);
 
   /// A step that writes storage `written` may do so in the place of `read`, if it is the last one
   /// that touches it.
@@ -25,7 +26,7 @@ struct StepGraph {
   };
   std::vector<StepNode> steps;
   std::vector<int64_t> bytes;  // per storage
-  std::vector<int32_t> uses;   // per storage: steps that touch it
+  std::vector<int32_t> uses;   // per storage: steps that touch it, one more where it lives on
 };
 
 }  // namespace backcast

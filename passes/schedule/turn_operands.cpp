@@ -46,17 +46,23 @@ class Turning {
     calls_ = loop::count_calls(result_);
     for (loop::EntryPoint& entry : result_.entries) {
       optional_ = &entry.optional_outputs;
-      std::vector<Step> steps;
-      for (Step& step : entry.steps) {
-        const bool alone = step.kind == loop::StepKind::call && calls_[step.kernel] == 1;
-        if (!alone || !turn(step, steps)) steps.push_back(std::move(step));
-      }
-      entry.steps = std::move(steps);
+      visit(entry.steps);
     }
     return std::move(result_);
   }
 
  private:
+  void visit(std::vector<Step>& given) {
+    std::vector<Step> steps;
+    for (Step& step : given) {
+      visit(step.body);
+      visit(step.otherwise);
+      const bool alone = step.kind == loop::StepKind::call && calls_[step.kernel] == 1;
+      if (!alone || !turn(step, steps)) steps.push_back(std::move(step));
+    }
+    given = std::move(steps);
+  }
+
   using Orders = std::map<std::string, Order>;
 
   /// Appends the step among those that turn what it reads and writes, if that is faster.
