@@ -224,6 +224,7 @@ Files emit_files(const CompiledModel& model, Emit emit, const EmitOptions& optio
                                layer.weight_bytes, layer.scratch_bytes});
   }
   for (const Loc& loc : model.result.notes.skipping) report.skips_zeros.push_back(loc.node);
+  report.examples = model.result.notes.examples;
   report.bands = model.result.notes.bands;
   report.recomputation = model.result.notes.recomputation;
   if (emit == Emit::c) {

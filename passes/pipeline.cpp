@@ -19,6 +19,7 @@
 #include "passes/graph/scatter_updates.h"
 #include "passes/graph/simplify.h"
 #include "passes/graph/tabulate.h"
+#include "passes/lower/example_loops.h"
 #include "passes/lower/fuse.h"
 #include "passes/lower/join_updates.h"
 #include "passes/lower/lower.h"
@@ -82,6 +83,11 @@ loop::Program planned(const loop::Program& program, const PassContext& context, 
     behind = behind || pass.name == "row_bands";
   }
   return result;
+}
+
+loop::Program example_loops_pass(const loop::Program& program, const PassContext& context) {
+  if (!context.options.bands) return program;
+  return example_loops(program, context.target, &context.notes.examples);
 }
 
 loop::Program row_bands_pass(const loop::Program& program, const PassContext& context) {
@@ -205,6 +211,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"update_in_place", update_in_place},
       // A matrix that a product reads is updated in the same pass over it.
       {"join_updates", join_updates},
+      // What treats the examples of a batch apart takes one after the other.
+      {"example_loops", example_loops_pass},
       // Convolutions with fewer multiplications, where that pays.
       {"winograd", chosen_winograd_pass},
       // What is trained lies as its kernels read and write it.

@@ -43,6 +43,7 @@ struct PassNotes {
   DroppedChannels dropped = {};  // from within tensors
   WinogradNotes winograd = {};
   std::vector<Loc> skipping;  // nodes whose sums leave out factors of zero
+  std::string examples;       // what goes example by example; empty: nothing
   std::string bands;          // what runs in bands to fit; empty: nothing
   std::string recomputation;  // what is computed again; empty: nothing
 };

@@ -186,6 +186,7 @@ Report report_of(const loop::Program& program, const ReportOptions& options) {
   report.macs_before = options.macs_before;
   report.promise = options.promise;
   report.stack_bytes = options.stack_bytes;
+  report.examples = options.examples;
   report.bands = options.bands;
   report.recomputation = options.recomputation;
   for (const loop::BufferId id : linked_constants(program)) {

@@ -31,6 +31,7 @@ struct ReportOptions {
   std::string promise;                 // "valid for inputs within ±1e+06"; empty: for all
   std::vector<ReportWinograd> winograd;
   std::vector<std::string> skips_zeros;  // nodes whose sums leave out factors of zero
+  std::string examples;                  // what goes example by example
   std::string bands;                     // what runs in bands, and what that copies and saves
   std::string recomputation;             // what is computed again, and what that costs and saves
   std::map<std::string, int64_t> kernel_bytes;  // machine code by kernel, where it is known
@@ -92,6 +93,7 @@ struct Report {
   std::string promise;
   std::vector<ReportWinograd> winograd;
   std::vector<std::string> skips_zeros;
+  std::string examples;       // "computes 14 of 15 steps example by example"; empty: nothing
   std::string bands;          // "computes 6 of 31 steps in bands, …"; empty: nothing
   std::string recomputation;  // "recomputes 3 values, …"; empty: nothing
   std::vector<ReportEntry> entries;

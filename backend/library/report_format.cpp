@@ -60,7 +60,7 @@ std::string summary(const Report& report) {
   line("RAM", report.arena_bytes,
        fmt::format("arena, aligned to {}; lower bound {}", report.arena_alignment,
                    grouped(report.arena_bound)));
-  for (const std::string& note : {report.bands, report.recomputation}) {
+  for (const std::string& note : {report.examples, report.bands, report.recomputation}) {
     if (!note.empty()) text += fmt::format("{:<10}{}\n", "", note);
   }
   if (report.state_bytes > 0) {
@@ -240,6 +240,7 @@ std::string report_json(const Report& report) {
     json["winograd"].push_back(std::move(row));
   }
   if (!report.skips_zeros.empty()) json["skips_zeros"] = report.skips_zeros;
+  if (!report.examples.empty()) json["examples"] = report.examples;
   if (!report.bands.empty()) json["bands"] = report.bands;
   if (!report.recomputation.empty()) json["recomputation"] = report.recomputation;
   Json entries = Json::array();

@@ -274,6 +274,28 @@ def quirks():
     return g.model()
 
 
+def any_batch():
+    """Images of any number N, large enough that examples go one by one: a fire module, depthwise
+    and residual layers, a mean that is seen in another shape."""
+    g = GraphBuilder("any_batch", seed=8)
+    x = g.input("input", ["N", 3, 24, 21])
+    x = g.node("Relu", "stem_relu", [g.conv("stem", x, 3, 16, (3, 3), pads=[1, 1, 1, 1])])
+    thin = g.node("Relu", "squeeze_relu", [g.conv("squeeze", x, 16, 8, (1, 1))])
+    wide = g.conv("expand1", thin, 8, 12, (1, 1))
+    far = g.conv("expand3", thin, 8, 20, (3, 3), pads=[1, 1, 1, 1])
+    x = g.node("Relu", "fire", [g.node("Concat", "expand", [wide, far], axis=1)])
+    y = g.conv("depthwise", x, 32, 32, (5, 5), pads=[2, 2, 2, 2], group=32)
+    y = g.node("Clip", "clipped", [y, g.constant("low", float_scalar(0)),
+                                   g.constant("high", float_scalar(6))])
+    x = g.node("Add", "residual", [g.conv("project", y, 32, 32, (1, 1)), x])
+    x = g.node("Relu", "last_relu", [g.conv("last", x, 32, 16, (3, 3), strides=[2, 2])])
+    x = g.node("GlobalAveragePool", "mean", [x])
+    x = g.node("Flatten", "flat", [x], axis=1)
+    g.node("Softmax", "softmax", [g.dense("fc", x, 16, 10)], "probabilities", axis=1)
+    g.output("probabilities", ["N", 10])
+    return g.model()
+
+
 def any_length():
     """A sound of any length N: convolutions, layers that run both ways, a pyramid whose halves
     are resized, attention."""
@@ -325,6 +347,7 @@ ALL = {
     "dscnn_small": dscnn_small,
     "resnet_small": resnet_small,
     "shape_arithmetic": shape_arithmetic,
+    "any_batch": any_batch,
     "any_length": any_length,
     "keras_style": keras_style,
     "node_weights": node_weights,

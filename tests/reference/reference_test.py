@@ -18,7 +18,7 @@ OWN = ROOT / "tests/models"
 
 # Models with a symbol: the range that their data sets lie in.
 DIMENSIONS = {"perceptron_dynN": "N=1..8", "shape_arithmetic": "N=1..8",
-              "any_length": "N=1..64"}
+              "any_batch": "N=1..8", "any_length": "N=1..64"}
 
 
 def models(folder):
