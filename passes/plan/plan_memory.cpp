@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "ir/graph/error.h"
 #include "ir/loop/liveness.h"
@@ -249,12 +250,20 @@ class Planner {
   /// Of what a loop writes with what it reads, where either is one block's all that time.
   std::vector<Meeting> meetings_in_loops(const loop::EntryPoint& entry) const {
     std::vector<Meeting> found;
-    for (const loop::Step* step : loop::flat_steps(entry.steps)) {
-      if (step->kind != loop::StepKind::loop) continue;
-      for (const BufferId operand : loop::read_buffers(result_, *step)) {
-        for (const BufferId result : loop::written_buffers(result_, *step)) {
-          add_meeting(entry, operand, result, found);
-        }
+    const std::vector<const loop::Step*> steps = loop::flat_steps(entry.steps);
+    for (size_t s = 0; s < steps.size(); ++s) {
+      if (steps[s]->kind != loop::StepKind::loop) continue;
+      const int64_t first = static_cast<int64_t>(s);
+      const int64_t last = first + loop::count_steps(*steps[s]) - 1;
+      const auto lives = [&](BufferId id) {
+        const LiveRange& range = ranges_[size_t(id)];
+        return range.first <= first && range.last >= last;
+      };
+      std::set<BufferId> results = loop::written_buffers(result_, *steps[s]);
+      std::erase_if(results, [&](BufferId id) { return !lives(id); });
+      for (const BufferId operand : loop::read_buffers(result_, *steps[s])) {
+        if (!lives(operand)) continue;
+        for (const BufferId result : results) add_meeting(entry, operand, result, found);
       }
     }
     return found;
