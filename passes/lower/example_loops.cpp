@@ -37,27 +37,115 @@ constexpr double kMostOfStep = 0.01;
 // And of its multiply-accumulates, what several threads must be able to share.
 constexpr double kLeastShared = 0.75;
 
-/// Steps of an entry point from the first to the last, and the owners of what exists for one
-/// example of them.
+/// Steps of an entry point from the first to the last, of which some (`before`) run once in front
+/// of the others, and the owners of what exists for one example of these.
 struct Chain {
   size_t first = 0, last = 0;
+  std::set<size_t> before;
   std::set<BufferId> local;
+};
+
+/// The steps of an entry point that treat examples apart, in the order in which they run.
+class Examples {
+ public:
+  Examples(const Program& program, const loop::EntryPoint& entry, const Dim& count)
+      : program_(program), count_(count) {
+    for (const BufferId id : entry.inputs) {
+      const Dims& shape = program.buffer(id).shape;
+      if (!shape.empty() && shape[0] == count) inside_[id] = elements_inside(shape, {0, 1});
+    }
+    for (const Step& step : entry.steps) kernels_.push_back(match(step));
+  }
+
+  const Dim& count() const { return count_; }
+  size_t steps() const { return kernels_.size(); }
+  /// Null for a step that does not.
+  const ExampleKernel* kernel(size_t step) const {
+    return kernels_[step] ? &*kernels_[step] : nullptr;
+  }
+  /// What a buffer has of every example: in one dimension, and the first of its elements in the
+  /// first example's part of the storage.
+  struct Part {
+    ExampleShare share;
+    Dim begin;
+  };
+  /// Nothing for a buffer that does not consist of such parts.
+  std::optional<Part> part(BufferId id) const {
+    const Buffer& buffer = program_.buffer(id);
+    const BufferId owner = program_.owner(id);
+    const auto inside = inside_.find(owner);
+    if (inside == inside_.end() || buffer.element != program_.buffer(owner).element) {
+      return std::nullopt;
+    }
+    const Dim bytes = inside->second * Dim(byte_size(buffer.element));
+    const std::optional<int64_t> before =
+        quotient(loop::byte_offset(program_, id), count_ * bytes, program_.symbols);
+    const std::optional<ExampleShare> share =
+        share_of(buffer.shape, inside->second, count_, program_.symbols);
+    if (!before || !share) return std::nullopt;
+    return Part{*share, inside->second * Dim(*before)};
+  }
+  /// Whether every example's part of a storage is one piece.
+  bool in_one_piece(BufferId owner) const {
+    const std::optional<Part> whole = part(owner);
+    if (!whole || whole->share.outside > 1) return false;
+    const Dims& shape = program_.buffer(owner).shape;
+    return std::all_of(shape.begin(),
+                       shape.begin() + static_cast<std::ptrdiff_t>(whole->share.dimension),
+                       [](const Dim& extent) { return extent == Dim(1); });
+  }
+
+ private:
+  std::optional<ExampleKernel> match(const Step& step) {
+    std::optional<ExampleKernel> found;
+    if (step.kind == StepKind::call) {
+      const Kernel& kernel = program_.kernels.at(step.kernel);
+      std::map<size_t, ExampleShare> known;
+      for (size_t i = 0; i < step.buffers.size(); ++i) {
+        const bool same_shape = program_.buffer(step.buffers[i]).shape == kernel.buffers[i].shape;
+        const std::optional<Part> at = part(step.buffers[i]);
+        if (kernel.buffers[i].mode == AccessMode::read && same_shape && at) known[i] = at->share;
+      }
+      found = match_examples(kernel, count_, known, program_.symbols);
+      if (found && !are_known(*found, known, kernel)) found.reset();
+    }
+    for (const BufferId id : loop::written_buffers(program_, step)) inside_.erase(id);
+    if (!found) return found;
+    for (const auto& [i, share] : found->apart) {
+      const BufferId id = step.buffers[i];
+      if (program_.kernels.at(step.kernel).buffers[i].mode == AccessMode::read) continue;
+      inside_[program_.owner(id)] = elements_inside(program_.buffer(id).shape, share);
+    }
+    return found;
+  }
+
+  /// Whether operands are read where their examples are.
+  static bool are_known(const ExampleKernel& found, const std::map<size_t, ExampleShare>& known,
+                        const Kernel& kernel) {
+    return std::all_of(found.apart.begin(), found.apart.end(), [&](const auto& part) {
+      const auto at = known.find(part.first);
+      return kernel.buffers[part.first].mode != AccessMode::read ||
+             (at != known.end() && at->second == part.second);
+    });
+  }
+
+  const Program& program_;
+  const Dim count_;
+  std::vector<std::optional<ExampleKernel>> kernels_;
+  std::map<BufferId, Dim> inside_;  // by owner: elements of one example without interruption
 };
 
 class Choosing {
  public:
-  Choosing(const Program& program, const loop::EntryPoint& entry, const TargetInfo& target)
+  Choosing(const Program& program, const loop::EntryPoint& entry, const Examples& examples,
+           const TargetInfo& target)
       : program_(program),
         entry_(entry),
+        examples_(examples),
         costs_(band_costs(target)),
-        grain_(target.parallel_grain) {
-    for (const Step& step : entry.steps) {
-      const bool call = step.kind == StepKind::call;
-      kernels_.push_back(call ? match_examples(program.kernels.at(step.kernel), program.symbols)
-                              : std::nullopt);
-      work_.push_back(kernels_.back() ? work_of(step, *kernels_.back()) : Work());
-    }
-    users_.resize(program.buffers.size());
+        grain_(target.parallel_grain),
+        users_(program.buffers.size()) {
+    for (size_t s = 0; s < entry.steps.size(); ++s) work_.push_back(work_of(s));
     for (const loop::EntryPoint& any : program.entries) {
       for (size_t s = 0; s < any.steps.size(); ++s) {
         loop::for_each_buffer(any.steps[s], [&](BufferId id) {
@@ -68,20 +156,9 @@ class Choosing {
   }
 
   std::vector<Chain> run() {
-    for (size_t first = 0; first < kernels_.size(); ++first) {
-      if (!kernels_[first] || !is_batch(kernels_[first]->examples)) continue;
-      size_t last = first;
-      while (last + 1 < kernels_.size() && kernels_[last + 1] &&
-             kernels_[last + 1]->examples == kernels_[first]->examples) {
-        ++last;
-      }
-      choose(first, last);
-      first = last;
-    }
+    if (!entry_.steps.empty()) choose(0, entry_.steps.size() - 1);
     return std::move(chains_);
   }
-
-  const ExampleKernel& kernel(size_t step) const { return *kernels_[step]; }
 
  private:
   /// Of one example; cycles and bytes.
@@ -90,25 +167,18 @@ class Choosing {
     int64_t weights = 0;  // read alike for all examples
   };
 
-  /// Inputs and outputs have it for their outermost dimension.
-  bool is_batch(const Dim& examples) const {
-    const auto leads = [&](BufferId id) {
-      const Dims& shape = program_.buffer(id).shape;
-      return !shape.empty() && shape[0] == examples;
-    };
-    return std::any_of(entry_.inputs.begin(), entry_.inputs.end(), leads) &&
-           std::any_of(entry_.outputs.begin(), entry_.outputs.end(), leads);
-  }
-
-  Work work_of(const Step& step, const ExampleKernel& kernel) const {
-    const loop::Definition& one = *loop::only_definition(kernel.one);
-    const int64_t operations = std::max<int64_t>(cost(one).total(), 1);
+  Work work_of(size_t step) const {
+    const ExampleKernel* kernel = examples_.kernel(step);
     Work work;
+    if (kernel == nullptr) return work;
+    const loop::Definition& one = *loop::only_definition(kernel->one);
+    const int64_t operations = std::max<int64_t>(cost(one).total(), 1);
     // A multiplication and an addition are one.
     work.arithmetic =
         static_cast<double>(points(one, program_.symbols) * operations) / 2 / costs_.macs_per_cycle;
-    for (size_t i = 0; i < step.buffers.size(); ++i) {
-      if (!kernel.apart.contains(i)) work.weights += program_.storage_bytes(step.buffers[i]);
+    const std::vector<BufferId>& buffers = entry_.steps[step].buffers;
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      if (!kernel->apart.contains(i)) work.weights += program_.storage_bytes(buffers[i]);
     }
     return work;
   }
@@ -122,6 +192,7 @@ class Choosing {
   /// What a step takes longer, by the example: the call, and weights read again, where half of the
   /// arithmetic does not hide that.
   double added(size_t step, bool far) const {
+    if (examples_.kernel(step) == nullptr) return 0;
     const double rate = far ? costs_.far_bytes_per_cycle : costs_.near_bytes_per_cycle;
     const double stream = static_cast<double>(work_[step].weights) / rate;
     return costs_.call_cycles + std::max(stream - work_[step].arithmetic / 2, 0.0);
@@ -133,9 +204,18 @@ class Choosing {
     for (size_t s = first; s <= last; ++s) weights += work_[s].weights;
     const bool far = costs_.near_bytes > 0 && weights > costs_.near_bytes / 2;
     const double most = kMostOfStep * arithmetic(first, last);
-    while (first < last && added(first, far) > most) ++first;
-    while (first < last && added(last, far) > most) --last;
+    const auto may_end = [&](size_t s) {
+      return examples_.kernel(s) != nullptr && added(s, far) <= most;
+    };
+    while (first < last && !may_end(first)) ++first;
+    while (first < last && !may_end(last)) --last;
     if (first >= last) return;
+    Chain chain{first, last, {}, {}};
+    if (const std::optional<size_t> in_the_way = complete(chain)) {
+      if (*in_the_way > first) choose(first, *in_the_way - 1);
+      if (*in_the_way < last) choose(*in_the_way + 1, last);
+      return;
+    }
     size_t worst = first;
     double all = 0;
     for (size_t s = first; s <= last; ++s) {
@@ -145,112 +225,124 @@ class Choosing {
     if (all > kMostAdded * arithmetic(first, last)) {
       if (worst > first) choose(first, worst - 1);
       if (worst < last) choose(worst + 1, last);
-      return;
-    }
-    std::optional<Chain> chain = chain_of(first, last);
-    if (!chain) {
-      choose(first, last - 1);
-    } else if (!chain->local.empty() && is_shared(first, last)) {
-      chains_.push_back(*std::move(chain));
+    } else if (!chain.local.empty() && is_shared(chain)) {
+      chains_.push_back(std::move(chain));
     }
   }
 
   /// Whether several threads find enough in single examples.
-  bool is_shared(size_t first, size_t last) const {
+  bool is_shared(const Chain& chain) const {
     int64_t shared = 0, all = 0;
-    for (size_t s = first; s <= last; ++s) {
-      const int64_t macs = kernels_[s]->one.macs;
+    for (size_t s = chain.first; s <= chain.last; ++s) {
+      const ExampleKernel* kernel = examples_.kernel(s);
+      const int64_t macs = kernel == nullptr ? 0 : kernel->one.macs;
       all += macs;
       if (2 * macs >= grain_) shared += macs;
     }
     return static_cast<double>(shared) >= kLeastShared * static_cast<double>(all);
   }
 
-  /// How steps use a storage.
-  struct Use {
-    bool written = false, whole = false, apart = false, fits = true;
-    Dim elements;  // of an example
-  };
-
-  /// Nothing where an example needs something of another one, or its part is none of its owner's.
-  std::optional<Chain> chain_of(size_t first, size_t last) const {
-    std::map<BufferId, Use> uses;
-    for (size_t s = first; s <= last; ++s) {
+  /// Which steps go before the others and what exists for one example; or a step in whose way a
+  /// loop over examples would be.
+  std::optional<size_t> complete(Chain& chain) const {
+    std::set<BufferId> touched, written;
+    for (size_t s = chain.first; s <= chain.last; ++s) {
       const Step& step = entry_.steps[s];
-      const Kernel& kernel = program_.kernels.at(step.kernel);
-      for (size_t i = 0; i < step.buffers.size(); ++i) {
-        const BufferId id = step.buffers[i], owner = program_.owner(id);
-        const Buffer& buffer = program_.buffer(id);
-        Use& use = uses[owner];
-        use.written = use.written || kernel.buffers[i].mode != AccessMode::read;
-        if (!kernels_[s]->apart.contains(i)) {
-          use.whole = true;
-          continue;
-        }
-        Dim elements(1);
-        for (size_t d = 1; d < buffer.shape.size(); ++d) elements = elements * buffer.shape[d];
-        use.fits = use.fits && buffer.shape == kernel.buffers[i].shape &&
-                   buffer.element == program_.buffer(owner).element &&
-                   loop::byte_offset(program_, id) == Dim(0) &&
-                   (!use.apart || use.elements == elements);
-        use.apart = true;
-        use.elements = elements;
+      const std::set<BufferId> reads = loop::read_buffers(program_, step);
+      const std::set<BufferId> writes = loop::written_buffers(program_, step);
+      if (examples_.kernel(s) == nullptr) {
+        const bool moves = step.kind == StepKind::call || step.kind == StepKind::copy;
+        if (!moves || share_any(reads, written) || share_any(writes, touched)) return s;
+        chain.before.insert(s);
+        continue;
       }
+      if (!is_by_example(chain, s, written)) return s;
+      touched.insert(reads.begin(), reads.end());
+      touched.insert(writes.begin(), writes.end());
+      written.insert(writes.begin(), writes.end());
     }
-    Chain chain{first, last, {}};
-    for (const auto& [owner, use] : uses) {
-      if (!use.written) continue;
+    for (const BufferId id : written) {
+      if (is_local(chain, id)) chain.local.insert(id);
+    }
+    return std::nullopt;
+  }
+
+  static bool share_any(const std::set<BufferId>& a, const std::set<BufferId>& b) {
+    return std::any_of(a.begin(), a.end(), [&](BufferId id) { return b.contains(id); });
+  }
+
+  bool is_local(const Chain& chain, BufferId owner) const {
+    const std::set<size_t>& users = users_[static_cast<size_t>(owner)];
+    return program_.buffer(owner).kind == BufferClass::arena && examples_.part(owner) &&
+           std::all_of(users.begin(), users.end(), [&](size_t s) {
+             return s >= chain.first && s <= chain.last && !chain.before.contains(s);
+           });
+  }
+
+  /// Whether a step needs nothing that others write but what is its example's, and finds that,
+  /// where it is not local, in one piece. `written`: by steps of the chain before it.
+  bool is_by_example(const Chain& chain, size_t s, const std::set<BufferId>& written) const {
+    const Step& step = entry_.steps[s];
+    const Kernel& kernel = program_.kernels.at(step.kernel);
+    for (size_t i = 0; i < step.buffers.size(); ++i) {
+      const BufferId id = step.buffers[i], owner = program_.owner(id);
+      const bool writes = kernel.buffers[i].mode != AccessMode::read;
       const BufferClass kind = program_.buffer(owner).kind;
-      if (use.whole || !use.fits || entry_.optional_outputs.contains(owner) ||
-          entry_.extents.contains(owner) ||
-          (kind != BufferClass::arena && kind != BufferClass::output)) {
-        return std::nullopt;
+      const bool may_write = (kind == BufferClass::arena || kind == BufferClass::output) &&
+                             !written.contains(owner) && !entry_.extents.contains(owner) &&
+                             !entry_.optional_outputs.contains(owner);
+      if (writes && !may_write) return false;
+      const auto part = examples_.kernel(s)->apart.find(i);
+      if (part == examples_.kernel(s)->apart.end()) {
+        if (written.contains(owner)) return false;
+        continue;
       }
-      const std::set<size_t>& users = users_[static_cast<size_t>(owner)];
-      if (kind == BufferClass::arena && *users.begin() >= first && *users.rbegin() <= last) {
-        chain.local.insert(owner);
-      }
+      const std::optional<Examples::Part> seen = examples_.part(id);
+      const bool same_shape = program_.buffer(id).shape == kernel.buffers[i].shape;
+      if (!same_shape || !seen || seen->share != part->second) return false;
+      if (!is_local(chain, owner) && !examples_.in_one_piece(owner)) return false;
     }
-    return chain;
+    return true;
   }
 
   const Program& program_;
   const loop::EntryPoint& entry_;
+  const Examples& examples_;
   const BandCosts costs_;
   const int64_t grain_;
-  std::vector<std::optional<ExampleKernel>> kernels_;  // per step
-  std::vector<Work> work_;                             // per step
-  std::vector<std::set<size_t>> users_;                // per owner: steps that name it
+  std::vector<Work> work_;               // per step
+  std::vector<std::set<size_t>> users_;  // per owner: steps that name it
   std::vector<Chain> chains_;
 };
 
 /// Writes the loop of one chain.
 class Writing {
  public:
-  Writing(Program& program, const Choosing& choosing, const Chain& chain)
-      : program_(program), choosing_(choosing), chain_(chain) {}
+  Writing(Program& program, const Examples& examples, const Chain& chain)
+      : program_(program), examples_(examples), chain_(chain) {}
 
   Step run(const std::vector<Step>& steps) {
+    const int64_t most = std::max<int64_t>(examples_.count().range(program_.symbols).max, 1);
     Step loop;
     loop.kind = StepKind::loop;
-    loop.count = choosing_.kernel(chain_.first).examples;
-    loop.symbol = loop::add_symbol(
-        program_, "example", {0, std::max<int64_t>(loop.count.range(program_.symbols).max, 1) - 1});
+    loop.count = examples_.count();
+    loop.symbol = loop::add_symbol(program_, "example", {0, most - 1});
     loop.buffers = {-1, -1};
     loop.loc = steps[chain_.last].loc;
     example_ = Dim::symbol(loop.symbol);
-    for (size_t s = chain_.first; s <= chain_.last; ++s) loop.body.push_back(of_one(steps[s], s));
+    for (size_t s = chain_.first; s <= chain_.last; ++s) {
+      if (!chain_.before.contains(s)) loop.body.push_back(of_one(steps[s], *examples_.kernel(s)));
+    }
     return loop;
   }
 
  private:
-  Step of_one(Step step, size_t s) {
-    const ExampleKernel& kernel = choosing_.kernel(s);
+  Step of_one(Step step, const ExampleKernel& kernel) {
     std::vector<Dim> sizes;
     const std::vector<std::string>& all = program_.kernels.at(step.kernel).sizes;
     for (const std::string& size : kernel.one.sizes) {
-      sizes.push_back(
-          step.sizes[static_cast<size_t>(std::find(all.begin(), all.end(), size) - all.begin())]);
+      const auto at = std::find(all.begin(), all.end(), size) - all.begin();
+      sizes.push_back(step.sizes[static_cast<size_t>(at)]);
     }
     step.sizes = std::move(sizes);
     step.kernel = loop::add_kernel(program_, step.kernel + "_one", kernel.one);
@@ -265,14 +357,13 @@ class Writing {
     const auto [found, fresh] = parts_.try_emplace(id, -1);
     if (!fresh) return found->second;
     const BufferId owner = program_.owner(id);
-    Dims shape = program_.buffer(id).shape;
-    shape[0] = Dim(1);
+    const Examples::Part seen = *examples_.part(id);
+    const Dims shape = shape_of_one(program_.buffer(id).shape, seen.share);
     if (!chain_.local.contains(owner)) {
-      Dim elements(1);
-      for (const Dim& extent : shape) elements = elements * extent;
-      return parts_[id] = add_part(program_, id, shape, example_ * elements);
+      const Dim offset = example_ * elements_inside(program_.buffer(id).shape, seen.share);
+      return parts_[id] = add_part(program_, id, shape, offset);
     }
-    if (id != owner) return parts_[id] = add_part(program_, part(owner), shape, Dim(0));
+    if (id != owner) return parts_[id] = add_part(program_, part(owner), shape, seen.begin);
     Buffer one = program_.buffer(id);
     one.shape = shape;
     const std::string name = one.name + "_one";
@@ -280,11 +371,57 @@ class Writing {
   }
 
   Program& program_;
-  const Choosing& choosing_;
+  const Examples& examples_;
   const Chain& chain_;
   Dim example_;
   std::map<BufferId, BufferId> parts_;
 };
+
+/// What may be the number of examples: the outermost dimension of an input, and one of an output.
+std::set<Dim> counts_of(const Program& program, const loop::EntryPoint& entry) {
+  std::set<Dim> counts;
+  for (const BufferId id : entry.inputs) {
+    const Dims& shape = program.buffer(id).shape;
+    if (shape.empty() || shape[0] == Dim(1)) continue;
+    const auto has_it = [&](BufferId output) {
+      const Dims& dims = program.buffer(output).shape;
+      return std::find(dims.begin(), dims.end(), shape[0]) != dims.end();
+    };
+    if (std::any_of(entry.outputs.begin(), entry.outputs.end(), has_it)) counts.insert(shape[0]);
+  }
+  return counts;
+}
+
+/// Writes the loops of an entry point of `program` into that of `result`; how many steps they hold.
+size_t write_loops(const Program& program, size_t entry, const TargetInfo& target,
+                   Program& result) {
+  const std::vector<Step>& steps = program.entries[entry].steps;
+  for (const Dim& count : counts_of(program, program.entries[entry])) {
+    const Examples examples(program, program.entries[entry], count);
+    const std::vector<Chain> chains =
+        Choosing(program, program.entries[entry], examples, target).run();
+    if (chains.empty()) continue;
+    std::vector<Step> written;
+    size_t looped = 0, next = 0;
+    const auto take = [&](size_t from, size_t to, const auto& which) {
+      for (size_t s = from; s < to; ++s) {
+        if (which(s)) written.push_back(steps[s]);
+      }
+    };
+    const auto all = [](size_t) { return true; };
+    for (const Chain& chain : chains) {
+      take(next, chain.first, all);
+      take(chain.first, chain.last, [&](size_t s) { return chain.before.contains(s); });
+      written.push_back(Writing(result, examples, chain).run(steps));
+      next = chain.last + 1;
+      looped += next - chain.first - chain.before.size();
+    }
+    take(next, steps.size(), all);
+    result.entries[entry].steps = std::move(written);
+    return looped;
+  }
+  return 0;
+}
 
 }  // namespace
 
@@ -293,20 +430,8 @@ Program example_loops(const Program& program, const TargetInfo& target, std::str
   Program result = program;
   size_t all = 0, looped = 0;
   for (size_t e = 0; e < program.entries.size(); ++e) {
-    const std::vector<Step>& steps = program.entries[e].steps;
-    Choosing choosing(program, program.entries[e], target);
-    std::vector<Step> written;
-    size_t next = 0;
-    for (const Chain& chain : choosing.run()) {
-      written.insert(written.end(), steps.begin() + static_cast<std::ptrdiff_t>(next),
-                     steps.begin() + static_cast<std::ptrdiff_t>(chain.first));
-      written.push_back(Writing(result, choosing, chain).run(steps));
-      next = chain.last + 1;
-      looped += chain.last - chain.first + 1;
-    }
-    written.insert(written.end(), steps.begin() + static_cast<std::ptrdiff_t>(next), steps.end());
-    result.entries[e].steps = std::move(written);
-    all += steps.size();
+    all += program.entries[e].steps.size();
+    looped += write_loops(program, e, target, result);
   }
   loop::drop_uncalled(result);
   if (summary != nullptr && looped > 0) {
