@@ -58,7 +58,6 @@ class Examples {
   }
 
   const Dim& count() const { return count_; }
-  size_t steps() const { return kernels_.size(); }
   /// Null for a step that does not.
   const ExampleKernel* kernel(size_t step) const {
     return kernels_[step] ? &*kernels_[step] : nullptr;
@@ -256,7 +255,7 @@ class Choosing {
         chain.before.insert(s);
         continue;
       }
-      if (!is_by_example(chain, s, written)) return s;
+      if (share_any(writes, touched) || !is_by_example(chain, s, written)) return s;
       touched.insert(reads.begin(), reads.end());
       touched.insert(writes.begin(), writes.end());
       written.insert(writes.begin(), writes.end());
@@ -289,7 +288,7 @@ class Choosing {
       const bool writes = kernel.buffers[i].mode != AccessMode::read;
       const BufferClass kind = program_.buffer(owner).kind;
       const bool may_write = (kind == BufferClass::arena || kind == BufferClass::output) &&
-                             !written.contains(owner) && !entry_.extents.contains(owner) &&
+                             !entry_.extents.contains(owner) &&
                              !entry_.optional_outputs.contains(owner);
       if (writes && !may_write) return false;
       const auto part = examples_.kernel(s)->apart.find(i);
