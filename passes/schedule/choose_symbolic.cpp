@@ -80,11 +80,14 @@ std::vector<TileSegment> Chooser::symbolic_tiles(int64_t size) const {
   return segments;
 }
 
-/// Each size takes what those before left.
-std::vector<int64_t> Chooser::symbolic_sizes(int64_t size) {
-  constexpr int64_t kSmall = 4;
-  if (size == 1) return {1};
-  return size > kSmall ? std::vector<int64_t>{size, kSmall, 1} : std::vector<int64_t>{size, 1};
+/// Each size takes what those before left. Pairs of rows are code that small cores do without.
+std::vector<int64_t> Chooser::symbolic_sizes(int64_t size) const {
+  std::vector<int64_t> sizes{size};
+  for (const int64_t smaller : {4, 2, 1}) {
+    const bool is_wanted = smaller != 2 || !target_.is_microcontroller();
+    if (smaller < size && is_wanted) sizes.push_back(smaller);
+  }
+  return sizes;
 }
 
 /// How many tiles a segment has; where run time decides, as if there were some rows, any number of

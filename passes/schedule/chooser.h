@@ -140,7 +140,7 @@ class Chooser {
   };
   std::optional<Interior> symbolic_interior(const std::string& axis) const;
   std::vector<TileSegment> symbolic_tiles(int64_t size) const;
-  static std::vector<int64_t> symbolic_sizes(int64_t size);
+  std::vector<int64_t> symbolic_sizes(int64_t size) const;
   double fetching_cycles(int64_t vectors) const;
   static double tiles_in(const std::vector<TileSegment>& segments, size_t s);
   double waiting_cycles(int64_t tile, int64_t vectors) const;
