@@ -12,6 +12,7 @@
 #include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
+#include "passes/schedule/partition.h"
 
 namespace backcast {
 namespace {
@@ -86,15 +87,7 @@ class Matcher {
       ranges_[name] = {0, each - 1};
       value = value * Expr(each) + loop::var(name);
     }
-    const std::map<std::string, Expr> parts{{name, value}};
-    for (loop::Accumulator& acc : definition_.accumulators) {
-      acc.value = loop::substitute(acc.value, parts);
-      acc.init = loop::substitute(acc.init, parts);
-    }
-    for (loop::DefinitionOutput& output : definition_.outputs) {
-      output.value = loop::substitute(output.value, parts);
-      for (Expr& index : output.indices) index = loop::substitute(index, parts);
-    }
+    definition_ = moved(std::move(definition_), {{name, value}});
   }
 
   /// The indices of what an example reaches in its own part of a parameter, or in the whole one.

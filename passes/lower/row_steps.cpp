@@ -6,6 +6,7 @@
 #include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
+#include "passes/schedule/partition.h"
 
 namespace backcast {
 namespace {
@@ -269,7 +270,6 @@ Kernel restrict_rows(const Kernel& kernel, const RowKernel& by, const Rows& rows
   for (BufferParam& param : result.buffers) {
     std::erase_if(param.over, [&](const std::string& over) { return !alike(over, param.name); });
   }
-  const std::map<std::string, Expr> moved{{by.axis, loop::var(by.axis) + Expr(rows.begin)}};
   const auto rebased = [&](const std::string& name, std::vector<Expr> indices) {
     const auto found = accesses.find(name);
     if (found == accesses.end()) return indices;
@@ -283,16 +283,12 @@ Kernel restrict_rows(const Kernel& kernel, const RowKernel& by, const Rows& rows
     const int64_t offset = window_of(shape, access.dimension, reached.at(access.param)).offset;
     return std::vector<Expr>{loop::flat_index(shape, indices) - Expr(offset)};
   };
-  Definition definition = *loop::only_definition(kernel);
+  Definition definition =
+      moved(*loop::only_definition(kernel), {{by.axis, loop::var(by.axis) + Expr(rows.begin)}});
   for (Axis& axis : by.sums ? definition.reduce_axes : definition.axes) {
     if (axis.name == by.axis) axis.extent = Expr(rows.count());
   }
-  for (loop::Accumulator& acc : definition.accumulators) {
-    acc.value = loop::substitute(acc.value, moved);
-  }
   for (loop::DefinitionOutput& output : definition.outputs) {
-    output.value = loop::substitute(output.value, moved);
-    for (Expr& index : output.indices) index = loop::substitute(index, moved);
     output.indices = rebased(output.buffer, output.indices);
   }
   transform(definition, [&](const Expr& e) {
