@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <utility>
 
 #include "ir/loop/liveness.h"
@@ -117,6 +118,56 @@ class Choosing {
   const RowRegions regions_;
 };
 
+/// Writes choices into lists of steps; the bands' kernels and buffers into another program.
+class Banding {
+ public:
+  Banding(const Program& program, const std::vector<BandChoice>& choices, Program& result)
+      : program_(program), result_(result) {
+    const std::vector<StepList> lists = step_lists(program);
+    for (const BandChoice& choice : choices) {
+      chosen_[lists[choice.list].steps][choice.first] = &choice;
+    }
+  }
+
+  /// Whether all steps could run in such bands.
+  bool fits() const { return fits_; }
+
+  /// A list of the program's.
+  std::vector<Step> written(const std::vector<Step>& given) {
+    const auto here = chosen_.find(&given);
+    std::vector<Step> steps;
+    for (size_t s = 0; s < given.size(); ++s) {
+      if (here != chosen_.end() && here->second.contains(s)) {
+        const BandChoice& choice = *here->second.at(s);
+        add_bands(given, choice, steps);
+        s = choice.last;
+        continue;
+      }
+      steps.push_back(given[s]);
+      steps.back().body = written(given[s].body);
+      steps.back().otherwise = written(given[s].otherwise);
+    }
+    return steps;
+  }
+
+ private:
+  void add_bands(const std::vector<Step>& given, const BandChoice& choice,
+                 std::vector<Step>& steps) {
+    const RowRegions& regions = regions_.try_emplace(&given, program_, given).first->second;
+    const std::optional<RowRegion> region = regions.region(choice.first, choice.last);
+    const std::optional<RowTrips> trips = region ? trips_of(*region, choice.height) : std::nullopt;
+    fits_ = fits_ && trips;
+    if (!fits_) return;
+    for (Step& step : write_bands(result_, *region, *trips)) steps.push_back(std::move(step));
+  }
+
+  const Program& program_;
+  Program& result_;
+  std::map<const std::vector<Step>*, std::map<size_t, const BandChoice*>> chosen_;  // by first step
+  std::map<const std::vector<Step>*, RowRegions> regions_;
+  bool fits_ = true;
+};
+
 }  // namespace
 
 BandCosts band_costs(const TargetInfo& target) {
@@ -170,37 +221,11 @@ Program row_bands(const Program& program, const TargetInfo& target) {
 
 std::optional<Program> band_steps(const Program& program, const std::vector<BandChoice>& choices) {
   Program result = program;
-  size_t number = 0;  // of the next list
-  bool fits = true;
-  const std::function<std::vector<Step>(const std::vector<Step>&)> written =
-      [&](const std::vector<Step>& given) {
-        const size_t list = number++;
-        const RowRegions regions(program, given);
-        std::vector<Step> steps;
-        for (size_t s = 0; s < given.size() && fits; ++s) {
-          const auto found = std::find_if(
-              choices.begin(), choices.end(),
-              [&](const BandChoice& choice) { return choice.list == list && choice.first == s; });
-          if (found == choices.end()) {
-            steps.push_back(given[s]);
-            if (!given[s].body.empty()) steps.back().body = written(given[s].body);
-            if (!given[s].otherwise.empty()) steps.back().otherwise = written(given[s].otherwise);
-            continue;
-          }
-          const std::optional<RowRegion> region = regions.region(found->first, found->last);
-          const std::optional<RowTrips> trips =
-              region ? trips_of(*region, found->height) : std::nullopt;
-          fits = trips.has_value();
-          if (!fits) break;
-          for (Step& step : write_bands(result, *region, *trips)) steps.push_back(std::move(step));
-          s = found->last;
-        }
-        return steps;
-      };
+  Banding banding(program, choices, result);
   for (size_t e = 0; e < program.entries.size(); ++e) {
-    result.entries[e].steps = written(program.entries[e].steps);
+    result.entries[e].steps = banding.written(program.entries[e].steps);
   }
-  if (!fits) return std::nullopt;
+  if (!banding.fits()) return std::nullopt;
   loop::drop_uncalled(result);
   return result;
 }
