@@ -158,21 +158,22 @@ class Beam {
   std::vector<Trace> traces_;
 };
 
-/// Orders a list of steps of the program, then those that its loops hold.
+/// Orders a list of steps of an entry point, then those that its loops hold. `needed`: the bound of
+/// the arena as it is.
 void order(loop::Program& program, size_t entry, std::vector<loop::Step>& steps,
-           const TargetInfo& target) {
-  const std::vector<loop::Step> given = steps;
-  const int64_t needed = arena_bound(program, entry, target);
-  if (needed == 0) return;
-  if (given.size() >= 3) {
+           const TargetInfo& target, int64_t& needed) {
+  if (steps.size() >= 3) {
+    const std::vector<loop::Step> given = steps;
     const StepGraph graph(program, steps);
     std::vector<loop::Step> ordered;
     for (const int32_t step : Beam(graph).run())
       ordered.push_back(given[static_cast<size_t>(step)]);
     steps = std::move(ordered);
-    if (arena_bound(program, entry, target) >= needed) steps = given;
+    const int64_t then = arena_bound(program, entry, target);
+    if (then >= needed) steps = given;
+    needed = std::min(needed, then);
   }
-  for (loop::Step& step : steps) order(program, entry, step.body, target);
+  for (loop::Step& step : steps) order(program, entry, step.body, target, needed);
 }
 
 }  // namespace
@@ -180,7 +181,8 @@ void order(loop::Program& program, size_t entry, std::vector<loop::Step>& steps,
 loop::Program order_steps(const loop::Program& program, const TargetInfo& target) {
   loop::Program result = program;
   for (size_t e = 0; e < result.entries.size(); ++e) {
-    order(result, e, result.entries[e].steps, target);
+    int64_t needed = arena_bound(result, e, target);
+    if (needed > 0) order(result, e, result.entries[e].steps, target, needed);
   }
   return result;
 }
