@@ -96,6 +96,10 @@ std::set<BufferId> read_buffers(const Program& program, const Step& step) {
   return found;
 }
 
+bool share_buffers(const std::set<BufferId>& a, const std::set<BufferId>& b) {
+  return std::any_of(a.begin(), a.end(), [&](BufferId id) { return b.contains(id); });
+}
+
 std::vector<size_t> taken_over_by(const Kernel& kernel, size_t written) {
   std::vector<size_t> result;
   for (const std::string& name : kernel.buffers[written].over) {

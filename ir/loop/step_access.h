@@ -27,6 +27,8 @@ std::set<BufferId> extent_buffers(const Program& program, const Step& step);
 std::set<std::string> measured_symbols(const Program& program);
 /// The owners of what a step reads (or updates), its extents and its body included.
 std::set<BufferId> read_buffers(const Program& program, const Step& step);
+/// Whether one of them is in both.
+bool share_buffers(const std::set<BufferId>& a, const std::set<BufferId>& b);
 /// Calls f(id) for every buffer that a step names, those of nested steps included. The step is
 /// const or not, and so are the ids.
 template <class AnyStep, class F>

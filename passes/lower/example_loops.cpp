@@ -251,11 +251,12 @@ class Choosing {
       const std::set<BufferId> writes = loop::written_buffers(program_, step);
       if (examples_.kernel(s) == nullptr) {
         const bool moves = step.kind == StepKind::call || step.kind == StepKind::copy;
-        if (!moves || share_any(reads, written) || share_any(writes, touched)) return s;
+        if (!moves || loop::share_buffers(reads, written) || loop::share_buffers(writes, touched))
+          return s;
         chain.before.insert(s);
         continue;
       }
-      if (share_any(writes, touched) || !is_by_example(chain, s, written)) return s;
+      if (loop::share_buffers(writes, touched) || !is_by_example(chain, s, written)) return s;
       touched.insert(reads.begin(), reads.end());
       touched.insert(writes.begin(), writes.end());
       written.insert(writes.begin(), writes.end());
@@ -264,10 +265,6 @@ class Choosing {
       if (is_local(chain, id)) chain.local.insert(id);
     }
     return std::nullopt;
-  }
-
-  static bool share_any(const std::set<BufferId>& a, const std::set<BufferId>& b) {
-    return std::any_of(a.begin(), a.end(), [&](BufferId id) { return b.contains(id); });
   }
 
   bool is_local(const Chain& chain, BufferId owner) const {
@@ -402,20 +399,14 @@ size_t write_loops(const Program& program, size_t entry, const TargetInfo& targe
     if (chains.empty()) continue;
     std::vector<Step> written;
     size_t looped = 0, next = 0;
-    const auto take = [&](size_t from, size_t to, const auto& which) {
-      for (size_t s = from; s < to; ++s) {
-        if (which(s)) written.push_back(steps[s]);
-      }
-    };
-    const auto all = [](size_t) { return true; };
     for (const Chain& chain : chains) {
-      take(next, chain.first, all);
-      take(chain.first, chain.last, [&](size_t s) { return chain.before.contains(s); });
+      while (next < chain.first) written.push_back(steps[next++]);
+      for (const size_t s : chain.before) written.push_back(steps[s]);
       written.push_back(Writing(result, examples, chain).run(steps));
       next = chain.last + 1;
       looped += next - chain.first - chain.before.size();
     }
-    take(next, steps.size(), all);
+    while (next < steps.size()) written.push_back(steps[next++]);
     result.entries[entry].steps = std::move(written);
     return looped;
   }

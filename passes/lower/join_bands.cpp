@@ -22,10 +22,6 @@ using loop::Program;
 using loop::Step;
 using loop::StepKind;
 
-bool share(const std::set<BufferId>& a, const std::set<BufferId>& b) {
-  return std::any_of(a.begin(), a.end(), [&](BufferId id) { return b.contains(id); });
-}
-
 /// A loop whose trips all run and do some trips of another loop each.
 bool is_band_loop(const Step& step) {
   return loop::runs_in_full(step) &&
@@ -65,11 +61,12 @@ class Joining {
     for (size_t s = first + 1; s < second; ++s) {
       const std::set<BufferId> writes = loop::written_buffers(program_, steps()[s]);
       const bool moves = steps()[s].kind == StepKind::call || steps()[s].kind == StepKind::copy;
-      if (!moves || share(writes, read) || share(writes, written)) return false;
-      if (share(loop::read_buffers(program_, steps()[s]), written)) return false;
+      if (!moves || loop::share_buffers(writes, read) || loop::share_buffers(writes, written))
+        return false;
+      if (loop::share_buffers(loop::read_buffers(program_, steps()[s]), written)) return false;
     }
     const std::set<BufferId> later = loop::written_buffers(program_, b);
-    return !share(later, read) && !share(later, written);
+    return !loop::share_buffers(later, read) && !loop::share_buffers(later, written);
   }
 
   bool join(size_t first, size_t second) {
