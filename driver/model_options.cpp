@@ -35,9 +35,9 @@ std::string threads_help() {
   return "threads that the caller's parallel_for will have; any number without this option. 1: no "
          "call is cut in pieces, so that results may lie partly over their operands: less memory. "
          "Nor need single examples of a batch be large to go one by one. Several: operands are "
-         "rearranged whole instead of in parts, and layers that --winograd "
-         "transforms are cut in as many parts as the threads share out evenly, each with memory of "
-         "its own: more memory, more to share out. The results are the same for any number";
+         "rearranged whole instead of in parts, and layers that --winograd transforms are cut in "
+         "as many parts as the threads share out evenly, each with memory of its own: more memory, "
+         "more to share out. The results are the same for any number";
 }
 
 bool parse_auto(const std::string& option, const std::string& word) {
@@ -48,8 +48,7 @@ bool parse_auto(const std::string& option, const std::string& word) {
 std::string bands_help() {
   return "chains of layers some rows, or one example, at a time, so that no tensor within them "
          "exists as a whole; auto: on hosts where that saves time, on microcontrollers where the "
-         "RAM it saves is "
-         "worth its code; off: nowhere. --ram makes what it needs in any case";
+         "RAM it saves is worth its code; off: nowhere. --ram makes what it needs in any case";
 }
 
 std::string skip_zeros_help() {

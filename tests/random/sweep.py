@@ -5,11 +5,11 @@ keeps its model; exit status 1 when one does.
     sweep.py BACKCAST FOLDER [--seconds S | --count N] [--first SEED] [--alone | --quick]
 
 Of nine networks two are quantised, whose results are the same bits in every way, two take any
-number of examples, one maps of any length, one is of sequences and one has many features. Generated C runs under the
-address and undefined-behaviour sanitizers, a microcontroller's on this machine. Semantics are
-judged in double precision; single precision by its own measured noise. --alone needs neither ONNX
-Runtime, whose place the evaluator takes, nor emulators; networks of any number of examples are
-left out. --quick judges four times as many networks, each in a few libraries of this machine."""
+number of examples, one maps of any length, one is of sequences and one has many features.
+Generated C runs under the address and undefined-behaviour sanitizers, a microcontroller's on this
+machine. Semantics are judged in double precision; single precision by its own measured noise.
+--alone needs neither ONNX Runtime, whose place the evaluator takes, nor emulators; networks of any
+number of examples are left out. --quick judges four times as many networks, each in a few libraries of this machine."""
 
 import argparse
 import json
