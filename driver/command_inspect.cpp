@@ -174,11 +174,7 @@ int run(Options& o) {
   }
   ImportOptions options = o.import_flags.options();
   options.differentiator = add_vjp;
-  try {
-    print_model(import_model(o.model, options), o);
-  } catch (const CompileError& error) {
-    throw CompileError(name_file(error.what(), o.model));
-  }
+  with_file_named(o.model, [&] { print_model(import_model(o.model, options), o); });
   return 0;
 }
 

@@ -52,10 +52,13 @@ std::vector<Literal> read_inputs(const std::vector<std::string>& words,
 }
 
 int run(Options& o) {
-  o.request.import_options = o.import_flags.options();
+  ImportOptions& options = o.request.import_options = o.import_flags.options();
   o.model_options.apply_to(o.request);
+  const std::vector<std::string> names =
+      with_file_named(o.request.model, [&] { return input_names(o.request.model, options); });
+  std::vector<Literal> inputs = read_inputs(o.inputs, names);
+  for (size_t i = 0; i < names.size(); ++i) options.shapes[names[i]] = {inputs[i].shape()};
   CompiledModel model = compile_model(o.request);
-  std::vector<Literal> inputs = read_inputs(o.inputs, model.imported.input_names);
   SymbolValues sizes = sizes_for(model.result.program, inputs);
   CompiledProgram program(model.result.program, model.target);
   std::vector<Literal> outputs = program.run("run", inputs, sizes);

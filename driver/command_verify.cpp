@@ -34,16 +34,14 @@ using Results = std::vector<std::vector<Literal>>;  // per data set
 Results evaluate_all(const Options& o, const std::vector<DataSet>& sets) {
   ImportOptions options = o.request.import_options;
   options.differentiator = add_vjp;
-  try {
+  return with_file_named(o.request.model, [&] {
     const ImportedModel model = import_model(o.request.model, options);
     Results results;
     for (const DataSet& set : sets) {
       results.push_back(evaluate_main(model.module, remaining_inputs(set, model)));
     }
     return results;
-  } catch (const CompileError& error) {
-    throw CompileError(name_file(error.what(), o.request.model));
-  }
+  });
 }
 
 Results run_all(const Options& o, const std::vector<DataSet>& sets) {
@@ -74,6 +72,8 @@ int run(Options& o) {
   const std::vector<DataSet> sets = read_data_sets(folder);
   if (sets.empty())
     throw CompileError(folder + ": no test_data_set_0 with input_0.pb and output_0.pb");
+  with_file_named(o.request.model,
+                  [&] { add_shapes(sets, o.request.model, o.request.import_options); });
   const Results results = o.evaluator ? evaluate_all(o, sets) : run_all(o, sets);
   size_t passed = 0;
   double worst = 0;

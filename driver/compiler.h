@@ -10,6 +10,7 @@
 #include "driver/derivatives.h"
 #include "driver/training.h"
 #include "frontend/import.h"
+#include "ir/graph/error.h"
 #include "ir/loop/program.h"
 #include "ir/target/target_info.h"
 #include "passes/pipeline.h"
@@ -47,6 +48,16 @@ struct CompiledModel {
 
 /// `message` with the file's name (without folders) in front of every line that lacks it.
 std::string name_file(const std::string& message, const std::string& path);
+
+/// What `work` gives; its CompileError names the file.
+template <typename Work>
+auto with_file_named(const std::string& path, const Work& work) {
+  try {
+    return work();
+  } catch (const CompileError& error) {
+    throw CompileError(name_file(error.what(), path));
+  }
+}
 
 /// CompileError, with the file's name in front, for whatever the user has to mend.
 CompiledModel compile_model(const CompileRequest& request);

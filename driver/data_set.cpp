@@ -34,6 +34,17 @@ std::vector<DataSet> read_data_sets(const fs::path& folder) {
   }
 }
 
+void add_shapes(const std::vector<DataSet>& sets, const std::string& model,
+                ImportOptions& options) {
+  const std::vector<std::string> all = input_names(model), asked = input_names(model, options);
+  for (const DataSet& set : sets) {
+    const std::vector<std::string>& names = set.inputs.size() > asked.size() ? all : asked;
+    for (size_t i = 0; i < std::min(names.size(), set.inputs.size()); ++i) {
+      options.shapes[names[i]].push_back(set.inputs[i].shape());
+    }
+  }
+}
+
 std::vector<Literal> remaining_inputs(const DataSet& set, const ImportedModel& model) {
   std::vector<Literal> inputs = set.inputs;
   if (inputs.size() == model.input_names.size()) return inputs;

@@ -20,6 +20,10 @@ struct DataSet {
 /// read.
 std::vector<DataSet> read_data_sets(const std::filesystem::path& folder);
 
+/// Has the importer of a model know the inputs' shapes; a set may leave out those that
+/// ImportOptions::constants name.
+void add_shapes(const std::vector<DataSet>& sets, const std::string& model, ImportOptions& options);
+
 /// What a data set gives for the inputs that ImportOptions::constants left; CompileError where it
 /// has another value for one of those that were made constant.
 std::vector<Literal> remaining_inputs(const DataSet& set, const ImportedModel& model);

@@ -122,19 +122,24 @@ Literal GraphImporter::constant_input(const std::string& name, const TensorType&
   return literal;
 }
 
-void GraphImporter::add_inputs(Scope& scope) {
+std::vector<OnnxValueInfo> GraphImporter::inputs() const {
   std::set<std::string> initialized;
   for (const OnnxTensor& tensor : model_.graph.initializers) initialized.insert(tensor.name);
+  std::vector<OnnxValueInfo> inputs = model_.graph.inputs;
+  std::erase_if(inputs, [&](const OnnxValueInfo& i) { return initialized.count(i.name) > 0; });
+  const std::optional<OnnxValueInfo> seed = seed_input();
+  if (seed && training_.mode != ImportMode::training) inputs.push_back(*seed);
+  return inputs;
+}
+
+void GraphImporter::add_inputs(Scope& scope) {
   std::set<std::string> unused;
   for (const auto& [name, values] : constants_) unused.insert(name);
-  std::vector<OnnxValueInfo> inputs = model_.graph.inputs;
   const std::optional<OnnxValueInfo> seed = seed_input();
   const bool takes_seed = seed && training_.mode != ImportMode::training;
-  if (takes_seed) inputs.push_back(*seed);
   if (seed && !takes_seed) unused.erase(seed->name);
   size_t position = 0;
-  for (const OnnxValueInfo& input : inputs) {
-    if (initialized.count(input.name) > 0) continue;
+  for (const OnnxValueInfo& input : inputs()) {
     Entry entry;
     const std::string where = fmt::format("input \"{}\"", input.name);
     try {

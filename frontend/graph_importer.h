@@ -28,6 +28,8 @@ class GraphImporter {
 
   /// CompileError with all complaints, one per line.
   ImportedModel run();
+  /// What the model asks for: the graph's inputs that are no initializers, and the seed.
+  std::vector<OnnxValueInfo> inputs() const;
 
  private:
   /// A named value: built, or a constant that is built at its first use, or one whose node failed

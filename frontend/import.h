@@ -28,8 +28,11 @@ using Differentiator = std::function<Module(const Module& module, const std::str
 struct ImportOptions {
   ImportMode mode = ImportMode::as_written;
   /// Values of symbolic dimensions by name: {8, 8} binds one to 8, {1, 8} keeps it symbolic within
-  /// that range. A dimension that is not named here is 1, with a note.
+  /// that range. A dimension that is not named here is what `shapes` say, or else 1, with a note.
   std::map<std::string, DimRange> dims;
+  /// Shapes that inputs have in calls that are known already, by the inputs' names: a dimension
+  /// ranges over its extents in them.
+  std::map<std::string, std::vector<std::vector<int64_t>>> shapes;
   /// Inputs that are constants, by name: a value for all elements, or one for each in row-major
   /// order. CompileError when there is no such input, or when its type cannot hold a value.
   std::map<std::string, std::vector<double>> constants;
@@ -74,6 +77,9 @@ struct ImportedModel {
   /// What the user should know: dimensions that were chosen for them, ignored declarations.
   std::vector<std::string> notes;
 };
+
+/// ImportedModel::input_names of a model, without importing it.
+std::vector<std::string> input_names(const std::string& path, const ImportOptions& options = {});
 
 /// Reads a model. CompileError with every unsupported or invalid node of it, one per line; external
 /// data is looked for in the model's own directory.

@@ -24,6 +24,27 @@ bool is_name(const std::string& text) {
                      [](unsigned char c) { return c < 128 && (std::isalnum(c) || c == '_'); });
 }
 
+/// The text that stands for a dimension without a fixed extent.
+std::string text_of(const OnnxDim& dim, const std::string& input, size_t axis) {
+  return is_named(dim) ? dim.symbol : fmt::format("{}_dim{}", input, axis);
+}
+
+/// The extents that the dimensions of an input have in some calls, by the dimensions' texts.
+void collect_extents(const OnnxValueInfo& input, const std::vector<std::vector<int64_t>>& shapes,
+                     std::map<std::string, DimRange>& seen) {
+  for (const std::vector<int64_t>& shape : shapes) {
+    if (shape.size() != input.shape->size()) continue;  // said where the input is given
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      const OnnxDim& dim = (*input.shape)[axis];
+      if (is_fixed(dim)) continue;
+      DimRange& range =
+          seen.emplace(text_of(dim, input.name, axis), DimRange{shape[axis], shape[axis]})
+              .first->second;
+      range = {std::min(range.min, shape[axis]), std::max(range.max, shape[axis])};
+    }
+  }
+}
+
 }  // namespace
 
 SymbolTable::SymbolTable(const std::vector<OnnxValueInfo>& inputs, const ImportOptions& options)
@@ -33,6 +54,8 @@ SymbolTable::SymbolTable(const std::vector<OnnxValueInfo>& inputs, const ImportO
     for (const OnnxDim& dim : *input.shape) {
       if (is_name(dim.symbol)) plain_names_.insert(dim.symbol);
     }
+    const auto shapes = options.shapes.find(input.name);
+    if (shapes != options.shapes.end()) collect_extents(input, shapes->second, seen_);
   }
 }
 
@@ -53,28 +76,33 @@ std::string SymbolTable::valid_name(const std::string& text) const {
   return name;
 }
 
-Dim SymbolTable::symbol(const std::string& name) {
-  const std::map<std::string, Dim>::const_iterator before = bound_.find(name);
-  if (before != bound_.end()) return before->second;
-  const std::map<std::string, DimRange>::const_iterator option = options_.dims.find(name);
-  Dim value(1);
-  if (name == batch_name_) {  // whatever --dim says: that is of inference alone
-    used_options_.insert(name);
-    value = Dim(*options_.batch);
-  } else if (option == options_.dims.end()) {
+DimRange SymbolTable::range_of(const std::string& name, const std::string& text) {
+  const auto option = options_.dims.find(name);
+  if (option == options_.dims.end()) {
+    const auto seen = seen_.find(text);
+    if (seen != seen_.end()) return seen->second;
     notes_.push_back(fmt::format(
         "dimension \"{}\" is taken as 1; choose another with --dim {}=8 or --dim {}=1..8", name,
         name, name));
-  } else {
-    used_options_.insert(name);
-    const DimRange range = option->second;
-    if (range.min < 0 || range.max < range.min) {
-      throw CompileError(
-          fmt::format("--dim {}={}..{} is no range of extents", name, range.min, range.max));
-    }
-    value = range.min == range.max ? Dim(range.min) : Dim::symbol(name);
-    if (range.min != range.max) ranges_[name] = range;
+    return {1, 1};
   }
+  const DimRange range = option->second;
+  if (range.min < 0 || range.max < range.min) {
+    throw CompileError(
+        fmt::format("--dim {}={}..{} is no range of extents", name, range.min, range.max));
+  }
+  return range;
+}
+
+Dim SymbolTable::symbol(const std::string& text) {
+  const std::string name = valid_name(text);
+  const std::map<std::string, Dim>::const_iterator before = bound_.find(name);
+  if (before != bound_.end()) return before->second;
+  // A batch is asked for whatever --dim says: that is of inference alone.
+  const DimRange range =
+      name == batch_name_ ? DimRange{*options_.batch, *options_.batch} : range_of(name, text);
+  const Dim value = range.min == range.max ? Dim(range.min) : Dim::symbol(name);
+  if (range.min != range.max) ranges_[name] = range;
   bound_[name] = value;
   return value;
 }
@@ -91,10 +119,10 @@ Dim SymbolTable::expression(const std::string& text) {
                             [&](const std::string& s) { return plain_names_.count(s) > 0; });
   if (is_expression) {
     std::map<std::string, Dim> replacement;
-    for (const std::string& name : symbols) replacement[name] = symbol(valid_name(name));
+    for (const std::string& name : symbols) replacement[name] = symbol(name);
     value = parsed->substitute(replacement);
   } else {
-    value = symbol(valid_name(text));
+    value = symbol(text);
   }
   by_text_[text] = value;
   return value;
@@ -110,9 +138,9 @@ Dim SymbolTable::input_dim(const OnnxDim& dim, const std::string& input, size_t 
                     input, *dim.value, *options_.batch));
   }
   if (is_fixed(dim)) return Dim(*dim.value);
-  const std::string text = is_named(dim) ? dim.symbol : fmt::format("{}_dim{}", input, axis);
+  const std::string text = text_of(dim, input, axis);
   if (is_batch) batch_name_ = valid_name(text);
-  return is_named(dim) ? expression(text) : symbol(valid_name(text));
+  return is_named(dim) ? expression(text) : symbol(text);
 }
 
 std::optional<Dim> SymbolTable::declared_dim(const OnnxDim& dim) const {
@@ -124,7 +152,7 @@ std::optional<Dim> SymbolTable::declared_dim(const OnnxDim& dim) const {
 
 void SymbolTable::check_options() const {
   for (const auto& [name, range] : options_.dims) {
-    if (used_options_.count(name) > 0) continue;
+    if (bound_.count(name) > 0) continue;
     std::string names;
     for (const auto& [bound, value] : bound_) names += (names.empty() ? "" : ", ") + bound;
     throw CompileError(

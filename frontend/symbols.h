@@ -34,16 +34,19 @@ class SymbolTable {
 
  private:
   std::string valid_name(const std::string& text) const;
-  Dim symbol(const std::string& name);
+  /// The dimension that the file calls `text`.
+  Dim symbol(const std::string& text);
+  /// What the options say of it.
+  DimRange range_of(const std::string& name, const std::string& text);
   Dim expression(const std::string& text);
 
   const ImportOptions& options_;
   bool batch_seen_ = false;
-  std::string batch_name_;              // the symbol that ImportOptions::batch binds
-  std::set<std::string> plain_names_;   // dim_params that are valid names
-  std::map<std::string, Dim> bound_;    // by name
-  std::map<std::string, Dim> by_text_;  // by dim_param as written
-  std::set<std::string> used_options_;
+  std::string batch_name_;                // the symbol that ImportOptions::batch binds
+  std::set<std::string> plain_names_;     // dim_params that are valid names
+  std::map<std::string, Dim> bound_;      // by name
+  std::map<std::string, Dim> by_text_;    // by dim_param as written
+  std::map<std::string, DimRange> seen_;  // by text, what ImportOptions::shapes have
   SymbolRanges ranges_;
   std::vector<std::string> notes_;
 };

@@ -221,6 +221,11 @@ class Run:
             self.case("beyond the emulated machine", "too little memory.*native", BATCHES,
                       "--target", "cortex-m4", "--dim", "N=1..100000", command="verify")
         self.case("run without input", "x", "good.onnx", command="run", named="")
+        rows = BATCHES.parent / "test_data_set_0/input_0.pb"
+        self.case("run with an input of another width", r'"x" is f32\[\d,4\], but f32\[.*was given',
+                  "symbolic.onnx", "--input", rows, command="run", named="")
+        self.case("run with more than there is", "has 1 inputs", "symbolic.onnx", "--input", rows,
+                  "--input", rows, command="run", named="")
         self.case("inspect a bad model", '"wobble1"', "unknown_operators.onnx", command="inspect")
 
     def bad_training(self):

@@ -59,6 +59,27 @@ TEST(Symbols, ExpressionsFollowTheirSymbol) {
   EXPECT_EQ(result_type(m.import(symbolic("N", 1, 8))), "(f32[N*2,2], f32[N,2])");
 }
 
+TEST(Symbols, ShapesOfCallsSayWhatNoOptionDoes) {
+  ModelBuilder m;
+  m.input("x", {"N", "?", "2*N"}).output("y").node("r", "Relu", {"x"}, {"y"});
+  ImportOptions options;
+  options.shapes["x"] = {{3, 5, 6}};
+  EXPECT_EQ(result_type(m.import(options)), "f32[3,5,6]");
+  options.shapes["x"].push_back({1, 5, 2});
+  const ImportedModel ranged = m.import(options);
+  EXPECT_EQ(ranged.module.symbols.at("N"), (DimRange{1, 3}));
+  EXPECT_EQ(ranged.module.symbols.count("x_dim1"), 0u);
+  EXPECT_TRUE(ranged.notes.empty());
+  options.dims["N"] = {1, 8};
+  EXPECT_EQ(m.import(options).module.symbols.at("N"), (DimRange{1, 8}));
+}
+
+TEST(Symbols, ShapesOfAnotherRankSayNothing) {
+  ImportOptions options;
+  options.shapes["x"] = {{7}};
+  EXPECT_EQ(result_type(relu({"batch", "4"}).import(options)), "f32[1,4]");
+}
+
 TEST(Symbols, InvalidNamesAreMadeValidAndUnknownOnesGetOne) {
   EXPECT_EQ(result_type(relu({"seq-len", "4"}).import(symbolic("seq_len", 1, 9))),
             "f32[seq_len,4]");
