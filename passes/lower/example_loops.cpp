@@ -103,28 +103,40 @@ class Examples {
       for (size_t i = 0; i < step.buffers.size(); ++i) {
         const bool same_shape = program_.buffer(step.buffers[i]).shape == kernel.buffers[i].shape;
         const std::optional<Part> at = part(step.buffers[i]);
-        if (kernel.buffers[i].mode == AccessMode::read && same_shape && at) known[i] = at->share;
+        if (mode_of(step, i) == AccessMode::read && same_shape && at) known[i] = at->share;
       }
       found = match_examples(kernel, count_, known, program_.symbols);
-      if (found && !are_known(*found, known, kernel)) found.reset();
+      if (found && !reads_parts(step, *found)) found.reset();
     }
     for (const BufferId id : loop::written_buffers(program_, step)) inside_.erase(id);
     if (!found) return found;
     for (const auto& [i, share] : found->apart) {
       const BufferId id = step.buffers[i];
-      if (program_.kernels.at(step.kernel).buffers[i].mode == AccessMode::read) continue;
-      inside_[program_.owner(id)] = elements_inside(program_.buffer(id).shape, share);
+      if (mode_of(step, i) != AccessMode::read) inside_[program_.owner(id)] = inside(id, share);
     }
     return found;
   }
 
-  /// Whether operands are read where their examples are.
-  static bool are_known(const ExampleKernel& found, const std::map<size_t, ExampleShare>& known,
-                        const Kernel& kernel) {
-    return std::all_of(found.apart.begin(), found.apart.end(), [&](const auto& part) {
-      const auto at = known.find(part.first);
-      return kernel.buffers[part.first].mode != AccessMode::read ||
-             (at != known.end() && at->second == part.second);
+  AccessMode mode_of(const Step& step, size_t i) const {
+    return program_.kernels.at(step.kernel).buffers[i].mode;
+  }
+
+  Dim inside(BufferId id, const ExampleShare& share) const {
+    return elements_inside(program_.buffer(id).shape, share);
+  }
+
+  /// Whether operands are read where their examples are; those that no step wrote example by
+  /// example have them where they are read first.
+  bool reads_parts(const Step& step, const ExampleKernel& found) {
+    return std::all_of(found.apart.begin(), found.apart.end(), [&](const auto& read) {
+      const auto& [i, share] = read;
+      const BufferId id = step.buffers[i];
+      if (mode_of(step, i) != AccessMode::read) return true;
+      const BufferId owner = program_.owner(id);
+      if (program_.buffer(owner).kind != BufferClass::constant)
+        inside_.try_emplace(owner, inside(id, share));
+      const std::optional<Part> at = part(id);
+      return at && at->share == share;
     });
   }
 

@@ -240,7 +240,8 @@ std::optional<ExampleKernel> match_examples(const Kernel& kernel, const Dim& exa
     attempt(read.args[share->second.dimension], share->second);
   });
   const loop::DefinitionOutput& first = definition->outputs.front();
-  if (known.empty() && !first.indices.empty() && kernel.find(first.buffer)->shape[0] == examples) {
+  if (!examples.is_constant() && known.empty() && !first.indices.empty() &&
+      kernel.find(first.buffer)->shape[0] == examples) {
     attempt(first.indices[0], {});
   }
   return found;

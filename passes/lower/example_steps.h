@@ -37,7 +37,8 @@ struct ExampleKernel {
 /// Nothing for kernels of any other form than one definition whose every read and write reaches the
 /// part of its example, or else the same for all examples.
 /// `known`: of operands, where examples lie if they are read example by example. Of a kernel that
-/// reads none such, the first result has them outermost.
+/// reads none such, the first result has them outermost when their number is a symbol: a fixed one
+/// may be any extent.
 std::optional<ExampleKernel> match_examples(const loop::Kernel& kernel, const Dim& examples,
                                             const std::map<size_t, ExampleShare>& known,
                                             const SymbolRanges& symbols);
