@@ -78,6 +78,7 @@ std::span<const OperatorRule> quantization_contrib_rules();
 std::span<const OperatorRule> packed_weights_rules();
 std::span<const OperatorRule> attention_rules();
 std::span<const OperatorRule> attention_contrib_rules();
+std::span<const OperatorRule> grouped_attention_rules();
 std::span<const OperatorRule> fused_rules();
 std::span<const OperatorRule> resample_rules();
 std::span<const OperatorRule> geometry_rules();

@@ -215,23 +215,8 @@ void tensor_scatter(NodeContext& n) {
   if (axis == 0 || n.rank(1) != rank) n.fail("cache and update need equal ranks, and axis >= 1");
   const std::string mode = n.attr_string("mode", "linear");
   if (mode != "linear" && mode != "circular") n.fail("attribute \"mode\" is unknown");
-  const Shape shape = n.shape(1);
-  std::vector<ValueId> coordinates;
-  for (int64_t i = 0; i < rank; ++i) {
-    ValueId along = e.iota(ElementType::i64, shape, i);
-    if (i == axis && n.has(2)) {
-      along = e.add(along, e.broadcast_in(e.cast(n.input(2), ElementType::i64), shape, {0}));
-    }
-    if (i == axis && mode == "circular") {
-      along = e.binary(ops::mod, along, e.dimension(e.extent(n.input(0), axis)));
-    }
-    coordinates.push_back(e.unsqueeze(along, rank));
-  }
-  ScatterAttrs attrs;
-  attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = counting(rank);
-  attrs.index_vector_dim = rank;
-  n.result(e.emit(ops::scatter, {n.input(0), e.concat(coordinates, rank), n.input(1)},
-                  std::move(attrs)));
+  const ValueId start = n.has(2) ? n.input(2) : ValueId();
+  n.result(written(e, n.input(0), n.input(1), {axis, start, mode == "circular"}));
 }
 
 constexpr int64_t kNew = kNewestOpset;
@@ -280,6 +265,26 @@ ValueId causal(Emitter& e, ValueId scores, const Dim& past) {
   const ValueId row = e.add(e.positions(matrix, 0), before);
   const ValueId visible = e.compare(Comparison::le, e.positions(matrix, 1), row);
   return e.select(visible, scores, e.scalar(e.element(scores), kMinusInfinity));
+}
+
+ValueId written(Emitter& e, ValueId cache, ValueId update, const CacheWrite& to) {
+  const int64_t rank = e.rank(cache);
+  const Shape shape = e.shape(update);
+  std::vector<ValueId> coordinates;
+  for (int64_t i = 0; i < rank; ++i) {
+    ValueId along = e.iota(ElementType::i64, shape, i);
+    if (i == to.axis && to.start.valid()) {
+      along = e.add(along, e.broadcast_in(e.cast(to.start, ElementType::i64), shape, {0}));
+    }
+    if (i == to.axis && to.circular) {
+      along = e.binary(ops::mod, along, e.dimension(e.extent(cache, i)));
+    }
+    coordinates.push_back(e.unsqueeze(along, rank));
+  }
+  ScatterAttrs attrs;
+  attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = counting(rank);
+  attrs.index_vector_dim = rank;
+  return e.emit(ops::scatter, {cache, e.concat(coordinates, rank), update}, std::move(attrs));
 }
 
 ValueId rotated(Emitter& e, ValueId x, const Rotation& by) {

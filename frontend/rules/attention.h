@@ -20,6 +20,14 @@ ValueId merge_heads(NodeContext& n, ValueId x);
 /// before the first.
 ValueId causal(Emitter& e, ValueId scores, const Dim& past);
 
+struct CacheWrite {
+  int64_t axis;           // of the cache, from 1 on
+  ValueId start;          // integers [B]: where along it an example's update begins; absent: at 0
+  bool circular = false;  // whether what is beyond the end goes on at the beginning
+};
+/// The cache [B, …] with `update`, whose axis may be shorter, in it.
+ValueId written(Emitter& e, ValueId cache, ValueId update, const CacheWrite& to);
+
 struct Rotation {
   ValueId cosine, sine;  // broadcast to [B, H, S, extent / 2]
   int64_t extent;        // leading elements of every head that turn: even, 2 to D

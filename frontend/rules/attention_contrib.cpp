@@ -5,6 +5,7 @@
 #include "frontend/operators.h"
 #include "frontend/rules/attention.h"
 #include "frontend/rules/families.h"
+#include "frontend/rules/quantization.h"
 #include "ir/graph/error.h"
 
 namespace backcast {
@@ -14,6 +15,7 @@ namespace {
 struct Masks {
   size_t keys, scores;  // a mask of keys, and what is added to scores
 };
+constexpr size_t kNone = SIZE_MAX;
 
 /// Whether a key counts, as the mask in input i says: its element is positive, or the key lies
 /// before the example's length, and from its start on where starts follow the lengths. Broadcast to
@@ -64,18 +66,20 @@ ValueId mixed(NodeContext& n, ValueId q, ValueId k, ValueId v, const Masks& mask
   return merge_heads(n, e.dot(softmax(n, scores, 3), v, {{0, 1}, {0, 1}, {3}, {2}}));
 }
 
-/// One projection of the input to queries, keys and values, and the product of attention.
-void attention(NodeContext& n) {
-  Emitter& e = n.e;
-  const int64_t heads = heads_attribute(n, "num_heads");
+void check_projected(const NodeContext& n) {
   if (n.rank(0) != 3 || n.rank(1) != 2) {
     n.fail("the input has to be of rank 3, the weights of rank 2");
   }
-  if (n.attr_int("do_rotary", 0) != 0 || n.attr_int("past_present_share_buffer", 0) != 0 ||
-      n.has(6)) {
+  if (n.attr_int("do_rotary", 0) != 0 || n.attr_int("past_present_share_buffer", 0) != 0) {
     n.fail("rotary positions and a shared buffer of the past are not supported here");
   }
-  ValueId joined = matmul(n, n.input(0), n.input(1));
+}
+
+/// The product of attention on what the input was projected to: queries, keys and values side by
+/// side. `past`: input with keys and values from before.
+void attend(NodeContext& n, ValueId joined, size_t past_input, const Masks& masks) {
+  Emitter& e = n.e;
+  const int64_t heads = heads_attribute(n, "num_heads");
   if (n.has(2)) joined = e.add(joined, n.input(2));
   const Dim width = e.extent(joined, 2);
   Dims widths(3, Dim::floor_div(width, 3));
@@ -92,19 +96,35 @@ void attention(NodeContext& n) {
     begin = begin + each;
   }
   Dim past(0);
-  if (n.has(4)) {
-    if (n.rank(4) != 5) n.fail("the past has to be of rank 5");
-    past = e.extent(n.input(4), 3);
-    Shape one = n.shape(4);
+  if (n.has(past_input)) {
+    const ValueId all = n.input(past_input);
+    if (e.rank(all) != 5) n.fail("the past has to be of rank 5");
+    past = e.extent(all, 3);
+    Shape one = e.shape(all);
     one.erase(one.begin());
     for (int64_t i = 0; i < 2; ++i) {
-      const ValueId before = e.reshape(e.slice_axis(n.input(4), 0, i, i + 1), one);
+      const ValueId before = e.reshape(e.slice_axis(all, 0, i, i + 1), one);
       ValueId& now = parts[static_cast<size_t>(1 + i)];
       now = e.concat({before, now}, 2);
     }
   }
   if (n.wants(1)) n.set(1, e.concat({e.unsqueeze(parts[1], 0), e.unsqueeze(parts[2], 0)}, 0));
-  n.result(mixed(n, parts[0], parts[1], parts[2], {3, 5}, past));
+  n.result(mixed(n, parts[0], parts[1], parts[2], masks, past));
+}
+
+void attention(NodeContext& n) {
+  check_projected(n);
+  if (n.has(6)) n.fail("a shared buffer of the past is not supported");
+  attend(n, matmul(n, n.input(0), n.input(1)), 4, {3, 5});
+}
+
+/// The same on integers; the scale of the weights may be a vector with an element per column.
+void quantised_attention(NodeContext& n) {
+  Emitter& e = n.e;
+  check_projected(n);
+  const ValueId product = matmul(n, centred(n, 0, 6, 1), centred(n, 1, 7, 1));
+  const ValueId scale = e.mul(matmul_scale(n, 3, false), matmul_scale(n, 4, false));
+  attend(n, e.mul(e.cast(product, e.element(scale)), scale), 8, {5, kNone});
 }
 
 /// Attention on queries, keys and values of their own.
@@ -181,6 +201,10 @@ const OperatorRule kRules[] = {
     {"Attention", 1, kNew, 2, 7, attention,
      "do_rotary:i mask_filter_value:f num_heads:i past_present_share_buffer:i qkv_hidden_sizes:I "
      "rotary_embedding_dim:i scale:f unidirectional:i",
+     kMicrosoftDomain},
+    {"QAttention", 1, kNew, 5, 9, quantised_attention,
+     "do_rotary:i mask_filter_value:f num_heads:i past_present_share_buffer:i scale:f "
+     "unidirectional:i",
      kMicrosoftDomain},
     {"MultiHeadAttention", 1, kNew, 1, 10, multi_head_attention,
      "mask_filter_value:f num_heads:i scale:f unidirectional:i", kMicrosoftDomain},

@@ -55,22 +55,28 @@ inline ModelBuilder model_of(const std::string& op, const std::vector<Operand>& 
   return m;
 }
 
-/// The result of one node on the operands.
-inline std::vector<double> run(const std::string& op, const std::vector<Operand>& operands,
-                               const std::vector<OnnxAttribute>& attributes = {},
-                               const std::string& domain = "com.microsoft") {
+/// The result of a model on the operands.
+inline std::vector<double> result_of(const ImportedModel& model,
+                                     const std::vector<Operand>& operands) {
   std::vector<Value> values;
   for (const Operand& o : operands) {
     if (o.value) values.push_back(*o.value);
   }
-  const ImportedModel model = model_of(op, operands, attributes, domain).import();
-  for (const std::string& note : model.notes) ADD_FAILURE() << note;
   const Value result = evaluate(model.module, model.module.function("main"), values);
   std::vector<double> y;
   for (int64_t i = 0; i < result.tensor.element_count(); ++i) {
     y.push_back(result.tensor.as_double(i));
   }
   return y;
+}
+
+/// The result of one node on the operands.
+inline std::vector<double> run(const std::string& op, const std::vector<Operand>& operands,
+                               const std::vector<OnnxAttribute>& attributes = {},
+                               const std::string& domain = "com.microsoft") {
+  const ImportedModel model = model_of(op, operands, attributes, domain).import();
+  for (const std::string& note : model.notes) ADD_FAILURE() << note;
+  return result_of(model, operands);
 }
 
 }  // namespace backcast

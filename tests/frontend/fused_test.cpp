@@ -62,6 +62,20 @@ TEST(Fused, AttentionOfValuesWiderThanKeys) {
             -0.2974171, 0.9137521, 0.304584, -0.304584}));
 }
 
+TEST(Fused, AttentionOnIntegersWithAScalePerColumn) {
+  const std::vector<Operand> operands = {
+      u8({1, 2, 2}, {130, 90, 128, 200}),
+      i8({2, 6}, {10, -20, 30, -40, 50, -60, 70, 80, -90, 100, 5, -6}),
+      f32({6}, {0.5, -0.25, 0, 0.125, 1, -1}),
+      f32({}, {0.05f}),
+      f32({6}, {0.005, 0.01, 0.015, 0.02, 0.025, 0.03}),
+      absent(),
+      u8({}, {128}),
+      i8({6}, {1, 0, 2, 0, -1, 0})};
+  const ImportedModel model = model_of("QAttention", operands, {kOneHead}).import();
+  EXPECT_THAT(result_of(model, operands), near({0.8425013, -0.8380015, 1.539991, -1.647989}));
+}
+
 TEST(Fused, WhatIsRefused) {
   const Operand x = f32({1, 4, 2}, {1, 0, 0, 1, 1, 1, -1, 2}), w = f32({2, 6}, Values(12, 0.5));
   EXPECT_THAT(

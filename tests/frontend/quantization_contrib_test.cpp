@@ -233,7 +233,7 @@ TEST(QuantizedContrib, ComplainsOfScalesThatAreNoNumbers) {
 
 TEST(QuantizedContrib, AdvisesAgainstFusedOperators) {
   try {
-    run("QAttention", {u8({2}, {1, 2})});
+    run("LongformerAttention", {u8({2}, {1, 2})});
     FAIL() << "no complaint";
   } catch (const CompileError& error) {
     EXPECT_THAT(error.what(), HasSubstr("give the model that it was given"));

@@ -116,3 +116,66 @@ def transformer():
     g.fused("Gelu", "gelu", [linear("last", y, WIDTH, 7)], "features")
     g.output("features", [EXAMPLES, STEPS, 7])
     return g.model()
+
+
+def decoder():
+    """Two blocks of a language model, as generators for ONNX Runtime write them: N tokens behind N
+    that are cached, heads that share keys, rotary positions, gates."""
+    g = GraphBuilder("fused_decoder", seed=23)
+    heads, groups, head = 4, 2, 16
+    width = heads * head
+
+    def scale(name, size=width):
+        return g.vector(name, size, 0.5, 1.5)
+
+    def linear(name, x, inputs, outputs):
+        return g.node("MatMul", name, [x, g.weight(f"{name}.weight", (inputs, outputs), inputs)])
+
+    ids = g.input("ids", [1, "N"], TensorProto.INT32)
+    pasts = [g.input(name, [1, groups, "N", head])
+             for name in ("keys_0", "values_0", "keys_1", "values_1")]
+    steps = g.node("Gather", "steps", [g.node("Shape", "shape", [ids]), g.ints("axis", 1)])
+    total = g.node("Add", "total_64", [steps, steps])
+    total = g.node("Cast", "total", [total], to=TensorProto.INT32)
+    length = g.node("Sub", "last", [total, g.constant("one", np.array([1], np.int32))])
+
+    angles = np.arange(32)[:, None] / 10.0 ** (np.arange(head // 2) / 4)
+    caches = [g.constant("cosines", np.cos(angles).astype(np.float32)),
+              g.constant("sines", np.sin(angles).astype(np.float32))]
+
+    def attention(block, operands, past, more, **attributes):
+        kept = [f"all_keys_{block}", f"all_values_{block}"]
+        y, *_ = g.fused("GroupQueryAttention", f"attention_{block}",
+                        [*operands, *past, length, total, *more], [f"mixed_{block}", *kept],
+                        num_heads=heads, kv_num_heads=groups, **attributes)
+        for name in kept:
+            g.output(name, [1, groups, "2*N", head])
+        return linear(f"out_{block}", y, width, width)
+
+    def gated(block, x):
+        gate = linear(f"gate_{block}", x, width, 96)
+        gate = g.fused("QuickGelu", f"swish_{block}", [gate], alpha=1.0)
+        y = g.node("Mul", f"gated_{block}", [gate, linear(f"up_{block}", x, width, 96)])
+        return linear(f"down_{block}", y, 96, width)
+
+    def skip(name, y, x):
+        y, _, _, x = g.fused("SkipSimplifiedLayerNormalization", name,
+                             [y, x, scale(f"{name}.scale")],
+                             [f"{name}_out", "", "", f"{name}_sum"], epsilon=1e-5)
+        return y, x
+
+    x = g.node("Gather", "embedded", [g.weight("words", (WORDS, width), 2), ids])
+    y = g.node("LayerNormalization", "first", [x, scale("first.scale")], epsilon=1e-5)
+    joined = linear("joined", y, width, (heads + 2 * groups) * head)
+    y = attention(0, [joined, "", ""], pasts[:2], caches, do_rotary=1)
+    y, x = skip("inner_0", y, x)
+    y, x = skip("outer_0", gated(0, y), x)
+    own = [linear(f"{part}_1", y, width, count * head)
+           for part, count in (("query", heads), ("key", groups), ("value", groups))]
+    y = attention(1, own, pasts[2:], [*caches, "", "", g.vector("sinks", heads, -1, 1)],
+                  do_rotary=1, rotary_interleaved=1, local_window_size=5, softcap=3.0, scale=0.3)
+    y, x = skip("inner_1", y, x)
+    y, _ = skip("outer_1", gated(1, y), x)
+    g.node("MatMul", "logits", [y, g.weight("logits.weight", (width, WORDS), width)], "scores")
+    g.output("scores", [1, "N", WORDS])
+    return g.model()

@@ -356,4 +356,5 @@ ALL = {
     "classical": classical.classical,
     "fused_cnn": fused.cnn,
     "fused_transformer": fused.transformer,
+    "fused_decoder": fused.decoder,
 }
