@@ -62,16 +62,20 @@ void matmul_nbits(NodeContext& n) {
   const Shape per_block = {Dim(rows), Dim(blocks)};
   const Shape whole = {Dim(rows), Dim(blocks), Dim(block)};
   const auto spread = [&](ValueId x) { return e.broadcast_in(x, whole, {0, 1}); };
-  ValueId zero = e.filled({type, per_block}, static_cast<double>(1 << (bits - 1)));
-  if (n.has(3) && n.element(3) == ElementType::u8) {
+  // Fewer than 8 bits are less their zero points in a byte, so that nothing is left to subtract.
+  const bool is_float = n.has(3) && n.element(3) != ElementType::u8;
+  const ElementType steps = bits < 8 && !is_float ? ElementType::i8 : type;
+  ValueId zero = e.filled({steps, per_block}, static_cast<double>(1 << (bits - 1)));
+  if (is_float) {
+    zero = shaped(n, 3, per_block);
+  } else if (n.has(3)) {
     const Dim bytes((blocks * bits + 7) / 8);
     const ValueId zeros = unpacked(e, shaped(n, 3, {Dim(rows), bytes}), bits);
-    zero = e.cast(e.slice_axis(zeros, 1, 0, blocks), type);
-  } else if (n.has(3)) {
-    zero = shaped(n, 3, per_block);
+    zero = e.cast(e.slice_axis(zeros, 1, 0, blocks), steps);
   }
-  const ValueId weights = e.cast(e.reshape(unpacked(e, packed, bits), whole), type);
-  const ValueId w = e.mul(e.sub(weights, spread(zero)), spread(shaped(n, 2, per_block)));
+  const ValueId weights = e.cast(e.reshape(unpacked(e, packed, bits), whole), steps);
+  const ValueId w =
+      e.mul(e.cast(e.sub(weights, spread(zero)), type), spread(shaped(n, 2, per_block)));
   // Blocks stay an axis of their own, so that their scales are read where the product is computed.
   const int64_t last = n.rank(0) - 1;
   Dims none(static_cast<size_t>(n.rank(0)), Dim(0)), rest = none;

@@ -17,7 +17,7 @@ ValueId scale_input(NodeContext& n, size_t i) {
   const std::optional<Literal> scale = n.known_literal(i);
   for (int64_t k = 0; scale && k < scale->element_count(); ++k) {
     const double value = scale->as_double(k);
-    if (std::isfinite(value) && value > 0) continue;
+    if (std::isfinite(value) && value != 0) continue;
     n.note(
         fmt::format("the scale \"{}\" is {}: what it quantises is lost; calibrate with finite "
                     "values (masks often hold infinities)",

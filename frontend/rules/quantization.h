@@ -6,7 +6,7 @@
 namespace backcast {
 
 /// Input i, which may scale quantised numbers: an initializer there is not trained, and noted
-/// where it is no positive number.
+/// where it is zero or no finite number.
 ValueId scale_input(NodeContext& n, size_t i);
 /// Says that the node rounds what it gets, so that nothing learns through it.
 void note_rounding(NodeContext& n);

@@ -61,6 +61,14 @@ bool reads_memory(const Expr& e) {
   return found;
 }
 
+bool looks_up(const loop::Definition& definition) {
+  bool found = false;
+  for_each_access(definition, [&](const loop::ExprNode& read, bool in_sum) {
+    found = found || (!in_sum && std::any_of(read.args.begin(), read.args.end(), reads_memory));
+  });
+  return found;
+}
+
 DefinitionCost cost(const Expr& value) {
   DefinitionCost total;
   add_cost(value, total);

@@ -29,6 +29,8 @@ int64_t points(const loop::Definition& definition, const SymbolRanges& symbols);
 
 /// Does the expression read a buffer? An index that does is only known at run time.
 bool reads_memory(const loop::Expr& e);
+/// Whether results are made of what stands at places that memory tells.
+bool looks_up(const loop::Definition& definition);
 
 /// Distinct buffers read.
 size_t params(const loop::Definition& definition);

@@ -82,13 +82,18 @@ int64_t Chooser::contiguous_run(const Access& a) const {
   return run;
 }
 
-/// Every element is read once per position: no element would be packed twice.
+/// Whether steps of the sum read the same element.
+bool Chooser::is_shared(const Access& a) const {
+  return std::any_of(
+      definition_.reduce_axes.begin(), definition_.reduce_axes.end(),
+      [&](const Axis& axis) { return extent(axis.name) > 1 && !mentions(a.flat, axis.name); });
+}
+
+/// No element would be packed twice, nor what is a vector already for all steps that share it.
 bool Chooser::packs(const Access& a) const {
   if (!a.packable || !mentions(a.flat, schedule_.vector_axis)) return false;
   if (!schedule_.tile_axis.empty() && mentions(a.flat, schedule_.tile_axis)) return false;
-  return std::all_of(
-      definition_.reduce_axes.begin(), definition_.reduce_axes.end(),
-      [&](const Axis& axis) { return extent(axis.name) == 1 || mentions(a.flat, axis.name); });
+  return !is_shared(a) || (a.constant && coefficient(a.flat, schedule_.vector_axis) != 1);
 }
 
 void Chooser::choose_packing() {
@@ -107,7 +112,9 @@ void Chooser::choose_packing() {
       packing.outer.push_back(axis.name);
       packing.outer_extents.push_back(extent(axis.name));
     }
+    packing.is_shared = is_shared(a);
     for (const Axis& axis : a.constant ? reduce_axes() : in_memory_order(a)) {
+      if (packing.is_shared && !mentions(a.flat, axis.name)) continue;
       packing.reduce.push_back(axis.name);
       packing.reduce_extents.push_back(extent(axis.name));
       packing.reversed.push_back(!a.constant && *coefficient(a.flat, axis.name) < 0);

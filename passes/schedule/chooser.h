@@ -104,6 +104,7 @@ class Chooser {
   std::vector<loop::Axis> in_memory_order(const Access& access) const;
   int64_t contiguous_run(const Access& access) const;
   void choose_addend();
+  bool is_shared(const Access& access) const;
   bool packs(const Access& access) const;
   void choose_packing();
   struct Rows {

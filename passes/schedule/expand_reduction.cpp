@@ -1,6 +1,7 @@
 // The reduction inside a register tile: loops and their bounds, guards, updates of the
 // accumulators. Lanes along a reduction axis are in expand_lanes.cpp.
 #include <algorithm>
+#include <utility>
 
 #include "ir/graph/error.h"
 #include "ir/loop/combine.h"
@@ -35,6 +36,10 @@ void Expansion::share_guards() {
 
 /// `fixed`: values of reduction axes that are unrolled.
 Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindings& reduce) {
+  const bool has_factor = static_cast<bool>(schedule_.factor) && whole_sums_.empty();
+  if (has_factor && depth == schedule_.factor_depth) {
+    return factored_loops(depth, bindings, reduce);
+  }
   if (depth == reduce_axes_.size()) return updates(bindings, reduce);
   const Axis& axis = reduce_axes_[depth];
   if (!schedule_.taken.axes.empty() && axis.name == schedule_.taken.axes.front()) {
@@ -85,6 +90,40 @@ Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindi
   }
   chain_ = copy_ = 0;
   return loop::for_loop(variable, Expr(0), Expr(*static_extent(axis) / step), loop::block(parts));
+}
+
+/// The loops of what has a factor in common: a sum of their own, which it then multiplies.
+Stmt Expansion::factored_loops(size_t depth, const Bindings& bindings, const Bindings& reduce) {
+  const Accumulator& acc = definition_.accumulators[0];
+  const loop::Type type = acc.type.with_lanes(register_lanes());
+  std::vector<Stmt> body;
+  const std::string part = fresh("part");
+  body.push_back(loop::alloc(part, type, Expr(registers()), loop::Memory::registers));
+  const Expr none = loop::constant(acc.type, 0);
+  const Expr zero = register_lanes() > 1 ? loop::broadcast(none, register_lanes()) : none;
+  for (int64_t i = 0; i < registers(); ++i) {
+    body.push_back(loop::store(part, Expr(i), zero));
+  }
+  whole_sums_ = std::exchange(registers_[0], part);
+  body.push_back(reduce_loops(depth, bindings, reduce));
+  combine_chains(body);
+  registers_[0] = std::exchange(whole_sums_, "");
+  LetCache lets = let_cache(body);
+  for (int64_t m = 0; m < rows(); ++m) {
+    Bindings place = at(bindings, m);
+    place.insert(reduce.begin(), reduce.end());
+    for (int64_t n = 0; n < vectors(); ++n) {
+      const Vectorizer v = vectorizer(Expr(n));
+      const Expr factor = lets.hoist_loads(v.widen(v.run(schedule_.factor, place), acc.type));
+      const Expr at = slot({m, n}), sum = loop::load(type, part, at);
+      const Expr old = accumulator(acc.name, {m, n});
+      body.push_back(loop::store(registers_[0], at,
+                                 schedule_.use_fma
+                                     ? loop::fma(sum, factor, old)
+                                     : loop::combined(acc.combine, old, sum * factor)));
+    }
+  }
+  return loop::block(body);
 }
 
 /// The jammed axis with which a guard mentions the reduction axis; may be empty.

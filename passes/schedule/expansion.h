@@ -81,6 +81,7 @@ class Expansion {
   // The reduction
   void share_guards();
   loop::Stmt reduce_loops(size_t depth, const Bindings& bindings, const Bindings& reduce);
+  loop::Stmt factored_loops(size_t depth, const Bindings& bindings, const Bindings& reduce);
   void mark_steps(const Bindings& bindings, std::vector<loop::Stmt>& body);
   loop::Stmt mark_rows(const Bindings& bindings);
   loop::Stmt mark_results(const Bindings& bindings, size_t depth);
@@ -210,6 +211,7 @@ class Expansion {
   int64_t chain_ = 0;             // that takes the step in hand of an unrolled reduction
   int64_t copy_ = 0;              // the step in hand of the unrolled loop's iteration
   std::vector<std::string> registers_, tails_;
+  std::string whole_sums_;  // the registers of these, inside of what has a factor in common
   std::string unpacked_;                         // the array of pairs
   std::string marks_;                            // the array of words of the mask
   std::string totals_name_;                      // of the buffer that running totals wait in

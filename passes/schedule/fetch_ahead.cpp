@@ -30,11 +30,12 @@ std::string constant_to_fetch(const loop::Definition& definition, const NestSche
                               int64_t program_bytes, const TargetInfo& target) {
   // What is known of the second cache's size is a lower bound.
   if (target.l2_bytes == 0 || program_bytes <= 2 * target.l2_bytes) return "";
-  if (!schedule.lane_axis.empty() || !schedule.jam_axis.empty() || schedule.packed.size() != 1 ||
+  const std::string name = main_packing(schedule);
+  if (!schedule.lane_axis.empty() || !schedule.jam_axis.empty() || name.empty() ||
       schedule.vector_segments.empty() || schedule.vector_segments[0].lanes == 1) {
     return "";
   }
-  const auto& [name, packing] = *schedule.packed.begin();
+  const Packing& packing = schedule.packed.at(name);
   int64_t rows = 1;
   for (const Axis& axis : definition.axes) {
     if (chooses_panel(schedule, packing, axis.name)) continue;
@@ -73,7 +74,7 @@ void Expansion::fetch_ahead(const Bindings& bindings, const Bindings& reduce,
     rows *= extent;
   }
   const auto share = [](int64_t whole, int64_t parts) { return (whole + parts - 1) / parts; };
-  const int64_t panel = packing.reduce_count() / schedule_.blocks * segment_->width();
+  const int64_t panel = packing.reduce_count() / schedule_.blocks * packing.row(*segment_);
   const int64_t by_row = share(panel, rows), by_step = share(by_row * tile_size(), steps);
   const loop::Scalar scalar = kernel_.find(schedule_.fetched)->element;
   const int64_t line = kLineBytes / byte_size(loop::element_of(scalar));

@@ -11,6 +11,7 @@
 #include "ir/loop/visit.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/expansion.h"
+#include "passes/schedule/nibbles.h"
 #include "passes/schedule/panel.h"
 
 namespace backcast {
@@ -32,6 +33,15 @@ int64_t Packing::reduce_count() const {
   int64_t n = 1;
   for (int64_t e : reduce_extents) n *= e;
   return n;
+}
+
+int64_t Packing::rows_before(const std::vector<VectorSegment>& segments, int64_t first) const {
+  int64_t elements = 0;
+  for (const VectorSegment& segment : segments) {
+    if (segment.begin == first) break;
+    elements += segment.count * row(segment);
+  }
+  return elements;
 }
 
 int64_t NestSchedule::largest_tile() const {
@@ -78,6 +88,7 @@ std::string NestSchedule::to_string() const {
   for (const Fetch& fetch : fetches) add("fetch " + fetch.buffer);
   if (!unpacked.empty()) add("unpack");
   if (addend) add("begin with an addend");
+  if (factor) add("factor sums");
   for (const auto& [name, packing] : packed) {
     add(fmt::format("{} {}", packing.at_run_time ? "repack" : "pack", name));
   }
@@ -90,7 +101,9 @@ Expansion::Expansion(const Definition& definition, const Kernel& kernel,
   for (const Axis& axis : definition.axes) axes_[axis.name] = &axis;
   for (const Accumulator& acc : definition.accumulators) {
     guards_.emplace_back();
-    values_.push_back(with_unpacked(without_guard(acc, guards_.back())));
+    const Expr step = without_guard(acc, guards_.back());
+    values_.push_back(
+        with_nibbles(schedule, with_unpacked(schedule.factor ? schedule.factored : step)));
   }
   share_guards();
   for (const loop::DefinitionOutput& output : definition.outputs) {
@@ -251,8 +264,18 @@ Vectorizer Expansion::vectorizer(const Expr& n) const {
 /// What a rearranged operand holds for register n of a row.
 Expr Expansion::packed_load(const std::string& buffer, loop::Type type, const Bindings& place,
                             const Expr& n) const {
-  return loop::load(type.with_lanes(lanes()), schedule_.packed.at(buffer).parameter,
-                    packed_index(buffer, place, n));
+  const Packing& packing = schedule_.packed.at(buffer);
+  if (!packing.holds_nibbles) {
+    return loop::load(type.with_lanes(lanes()), packing.parameter, packed_index(buffer, place, n));
+  }
+  const loop::Type byte = loop::Type{kernel_.find(buffer)->element}.with_lanes(lanes());
+  int64_t column = 0;
+  BC_CHECK(loop::as_constant(n, column), "it is not known which register of a row is read");
+  const bool is_high = packing.halves(*segment_) && column >= vectors() / 2;
+  if (is_high) column -= vectors() / 2;
+  const Expr bytes = loop::load(byte, packing.parameter, packed_index(buffer, place, Expr(column)));
+  if (!packing.halves(*segment_)) return loop::cast(type.with_lanes(lanes()), bytes);
+  return half_of(bytes, is_high);
 }
 
 Expr Expansion::packed_index(const std::string& buffer, const Bindings& place,
@@ -273,11 +296,11 @@ Expr Expansion::packed_index(const std::string& buffer, const Bindings& place,
   if (packing.in_panel) {
     return k * Expr(segment_->width()) + n * Expr(lanes());
   }
-  int64_t steps = packing.reduce_count();
-  int64_t offset = packing.outer_count() * steps * segment_->begin;
+  const int64_t steps = packing.reduce_count(), row = packing.row(*segment_);
+  const int64_t before = packing.rows_before(schedule_.vector_segments, segment_->begin);
   Expr block = outer * Expr(segment_->count) + block_;
-  return Expr(offset) + block * Expr(steps * segment_->width()) +
-         k * Expr(segment_->width() * splits()) + n * Expr(lanes());
+  return Expr(packing.outer_count() * steps * before) + block * Expr(steps * row) +
+         k * Expr(row * splits()) + n * Expr(lanes());
 }
 
 Stmt Expansion::tile(const Bindings& bindings) {

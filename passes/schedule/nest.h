@@ -50,11 +50,22 @@ struct Packing {
   bool in_panel = false;  // at run time by the nest itself, one block of the vector axis at a time
   std::vector<std::string> outer;  // serial axes it depends on, with their extents
   std::vector<int64_t> outer_extents;
-  std::vector<std::string> reduce;  // reduction axes, the fastest one last
+  std::vector<std::string> reduce;  // reduction axes it depends on, the fastest one last
   std::vector<int64_t> reduce_extents;
   std::vector<bool> reversed;  // the axis runs backwards through memory: packed as it lies there
+  bool is_shared = false;      // steps of the sum share elements, such as the scale of a block
+  bool holds_nibbles = false;  // see nibbles.h
   int64_t outer_count() const;
   int64_t reduce_count() const;
+  /// Whether the elements of such a segment lie two to a byte, and what a row of it takes.
+  bool halves(const VectorSegment& segment) const {
+    return holds_nibbles && segment.vectors % 2 == 0;
+  }
+  int64_t row(const VectorSegment& segment) const {
+    return segment.width() / (halves(segment) ? 2 : 1);
+  }
+  /// What rows of all segments before `first` take; of all, where that is none of them.
+  int64_t rows_before(const std::vector<VectorSegment>& segments, int64_t first) const;
 };
 
 /// Lines of a buffer that a tile's reduction asks for before somebody needs them.
@@ -144,6 +155,10 @@ struct NestSchedule {
   std::string split_axis;  // see VectorSegment::splits; empty: no segment splits its sums
   // What the results add to the sum is what it begins with; may be empty.
   loop::Expr addend;
+  // A factor of every step of the reduction's loops from `factor_depth` inwards: it multiplies the
+  // sum of these, of which `factored` is a step. May be empty.
+  loop::Expr factor, factored;
+  size_t factor_depth = 0;
   // The rows of a tile leave its registers first and end in a loop: an epilogue that needs
   // registers of its own.
   bool rolled_epilogue = false;
@@ -198,6 +213,9 @@ loop::Stmt repack(const loop::Definition& definition, const loop::Kernel& kernel
                   const NestSchedule& schedule, const std::string& name, const std::string& packed);
 /// Elements of the rearranged operand.
 int64_t packed_count(const NestSchedule& schedule, const std::string& name);
+/// The name of the only operand that is rearranged and whose elements no steps share; empty when
+/// there is none or are several.
+std::string main_packing(const NestSchedule& schedule);
 
 /// The packed form of constant `value` of buffer parameter `name`.
 Literal pack(const loop::Definition& definition, const loop::Kernel& kernel,

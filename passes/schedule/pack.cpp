@@ -52,7 +52,18 @@ void for_each(const std::vector<int64_t>& extents, const std::vector<int64_t>& s
 
 int64_t packed_count(const NestSchedule& schedule, const std::string& name) {
   const Packing& packing = schedule.packed.at(name);
-  return packing.outer_count() * packing.reduce_count() * schedule.columns();
+  return packing.outer_count() * packing.reduce_count() *
+         packing.rows_before(schedule.vector_segments, -1);
+}
+
+std::string main_packing(const NestSchedule& schedule) {
+  std::string main;
+  for (const auto& [name, packing] : schedule.packed) {
+    if (packing.is_shared) continue;
+    if (!main.empty()) return "";
+    main = name;
+  }
+  return main;
 }
 
 namespace {
@@ -179,7 +190,7 @@ Literal pack(const loop::Definition& definition, const loop::Kernel& kernel,
   const bool splits = !schedule.split_axis.empty();
   const int64_t split_stride = splits ? coefficient(flat, schedule.split_axis).value() : 0;
 
-  size_t size = static_cast<size_t>(byte_size(value.element()));
+  const size_t size = static_cast<size_t>(byte_size(value.element()));
   std::span<const std::byte> source = value.bytes();
   std::vector<std::byte> packed;
   packed.reserve(source.size());
@@ -194,6 +205,18 @@ Literal pack(const loop::Definition& definition, const loop::Kernel& kernel,
       for (int64_t block = 0; block < segment.count; ++block) {
         int64_t first = outer + (segment.begin + block * segment.width()) * stride;
         for_each(extents, strides, first, [&](int64_t at) {
+          if (packing.halves(segment)) {
+            const auto half = [&](int64_t lane) {
+              const int64_t from = at + lane * stride;
+              const bool outside = from < 0 || from >= static_cast<int64_t>(source.size());
+              if (outside || lane >= segment.width() - segment.spare) return std::byte{0};
+              return source[static_cast<size_t>(from)] & std::byte{15};
+            };
+            for (int64_t lane = 0; lane < packing.row(segment); ++lane) {
+              packed.push_back(half(lane) | half(lane + packing.row(segment)) << 4);
+            }
+            return;
+          }
           for (int64_t lane = 0; lane < segment.vectors * segment.lanes; ++lane) {
             const int64_t j = lane / segment.splits, step = lane % segment.splits;
             const int64_t element = at + j * stride + step * split_stride;

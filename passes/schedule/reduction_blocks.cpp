@@ -28,8 +28,9 @@ constexpr int64_t kFewestGroups = 4;
 
 /// The constant, which only groups of columns may divide.
 const Packing* only_packing(const NestSchedule& schedule, const std::string& columns) {
-  if (schedule.packed.size() != 1) return nullptr;
-  const Packing& packing = schedule.packed.begin()->second;
+  const std::string name = main_packing(schedule);
+  if (name.empty()) return nullptr;
+  const Packing& packing = schedule.packed.at(name);
   const bool is_plain = std::all_of(packing.outer.begin(), packing.outer.end(),
                                     [&](const std::string& axis) { return axis == columns; });
   return packing.at_run_time || !is_plain ? nullptr : &packing;
@@ -164,7 +165,7 @@ std::optional<ReductionBlocks> cut_reduction(const Definition& definition,
     width = std::max(width, segment.width());
   }
   const int64_t bytes = byte_size(loop::element_of(definition.accumulators[0].type.scalar));
-  const std::string& name = schedule.packed.begin()->first;
+  const std::string name = main_packing(schedule);
   const int64_t constant = packed_count(schedule, name) * bytes;
   const int64_t panel = steps * width * bytes, fits = target.l1_bytes / 2;
   if (target.l2_bytes == 0 || constant * 2 <= target.l2_bytes) return std::nullopt;

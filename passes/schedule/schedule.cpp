@@ -14,6 +14,7 @@
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/choose.h"
+#include "passes/schedule/factor_sums.h"
 #include "passes/schedule/fetch_ahead.h"
 #include "passes/schedule/fetch_operands.h"
 #include "passes/schedule/follow_reads.h"
@@ -320,15 +321,6 @@ class Scheduling {
     return !schedule.vector_segments.empty() && schedule.vector_segments[0].lanes > 1;
   }
 
-  /// Whether results are made of what stands at places that memory tells.
-  static bool looks_up(const Definition& definition) {
-    bool found = false;
-    for_each_access(definition, [&](const loop::ExprNode& read, bool in_sum) {
-      found = found || (!in_sum && std::any_of(read.args.begin(), read.args.end(), reads_memory));
-    });
-    return found;
-  }
-
   /// Without what its only output makes of the sum.
   static Definition sum_alone(const Definition& definition) {
     Definition result = definition;
@@ -439,7 +431,10 @@ class Scheduling {
         return choose(definition, kernel, step, limits);
       };
       split_sums(definition, kernel, target_, within, chosen);
+      factor_sums(definition, target_, chosen);
     }
+    // Caches that hold all constants as they are have them more quickly.
+    if (constant_bytes_ > target_.l2_bytes) beside_.hold_nibbles(kernel, step, chosen);
     for (auto& [param, packing] : chosen.packed) {
       if (packing.at_run_time || !alone)
         packing.parameter = SideBuffers::fresh_parameter(kernel, param);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ir/loop/step_access.h"
+#include "passes/schedule/nibbles.h"
 
 namespace backcast {
 
@@ -110,6 +111,14 @@ BufferId SideBuffers::packed_constant(const loop::Definition& definition,
   packed.shape = {Dim(packed.value.element_count())};
   equal.emplace_back(from, add_buffer(std::move(packed)));
   return equal.back().second;
+}
+
+void SideBuffers::hold_nibbles(const Kernel& kernel, const Step& step, NestSchedule& chosen) const {
+  for (auto& [param, packing] : chosen.packed) {
+    if (packing.at_run_time) continue;
+    const Buffer& constant = program_.buffer(loop::buffer_of(kernel, step, param));
+    packing.holds_nibbles = may_hold_nibbles(chosen, packing, constant.value);
+  }
 }
 
 void SideBuffers::pack_constant(const loop::Definition& definition, const NestSchedule& chosen,

@@ -33,6 +33,10 @@ class SideBuffers {
                             loop::BufferParam written, int64_t macs, loop::Kernel& kernel,
                             loop::Step& step);
 
+  /// Marks the packed constants of a schedule whose values fit in 4 bits (nibbles.h).
+  void hold_nibbles(const loop::Kernel& kernel, const loop::Step& step,
+                    NestSchedule& chosen) const;
+
   /// Constant `param` in the order in which `chosen` reads it; it takes the place of the original,
   /// or joins it where it has a name of its own.
   void pack_constant(const loop::Definition& definition, const NestSchedule& chosen,

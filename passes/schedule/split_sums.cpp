@@ -29,8 +29,8 @@ bool is_plain(const loop::Definition& definition, const NestSchedule& s) {
   return sums && steps >= kFewestSteps && s.lane_axis.empty() && s.jam_axis.empty() &&
          s.transposed_axis.empty() && !s.interleaved && s.block_axes.empty() &&
          s.taken.axes.empty() && s.unpacked.empty() && s.fetches.empty() && !s.by_columns &&
-         s.packed.size() == 1 && !s.packed.begin()->second.at_run_time &&
-         !s.vector_segments.empty();
+         s.packed.size() == 1 && !main_packing(s).empty() &&
+         !s.packed.begin()->second.at_run_time && !s.vector_segments.empty();
 }
 
 /// Whether the operands of neighbouring steps along the axis lie side by side, and no condition

@@ -1,0 +1,105 @@
+#include "passes/schedule/factor_sums.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "passes/lower/definition_cost.h"
+#include "passes/schedule/affine.h"
+
+namespace backcast {
+namespace {
+
+using loop::Axis;
+using loop::Expr;
+using loop::ExprKind;
+
+// Fewer steps do not pay for another multiplication and for emptying the registers.
+constexpr int64_t kFewestSteps = 4;
+// Registers beside those of sums: operands on their way.
+constexpr int64_t kSpareRegisters = 6;
+
+void collect_factors(const Expr& e, std::vector<Expr>& factors) {
+  if (e->kind != ExprKind::binary || e->op != loop::Op::mul) {
+    factors.push_back(e);
+    return;
+  }
+  for (const Expr& arg : e->args) collect_factors(arg, factors);
+}
+
+Expr product_of(const std::vector<Expr>& factors) {
+  Expr product = factors[0];
+  for (size_t i = 1; i < factors.size(); ++i) product = product * factors[i];
+  return product;
+}
+
+std::vector<Axis> loops_of(const loop::Definition& definition, const NestSchedule& schedule) {
+  if (schedule.reduce_order.empty()) return definition.reduce_axes;
+  std::vector<Axis> axes;
+  for (const std::string& name : schedule.reduce_order) {
+    for (const Axis& axis : definition.reduce_axes) {
+      if (axis.name == name) axes.push_back(axis);
+    }
+  }
+  return axes;
+}
+
+/// A plain tile of sums of floats, without a condition, and with registers for as many again.
+bool has_room(const loop::Definition& definition, const TargetInfo& target,
+              const NestSchedule& schedule) {
+  if (definition.accumulators.size() != 1) return false;
+  const loop::Accumulator& acc = definition.accumulators[0];
+  std::vector<Expr> guard;
+  without_guard(acc, guard);
+  const bool is_plain = acc.combine == loop::Combine::sum && loop::is_float(acc.type.scalar) &&
+                        guard.empty() && schedule.lane_axis.empty() && schedule.jam_axis.empty() &&
+                        schedule.taken.axes.empty() && schedule.split_axis.empty() &&
+                        schedule.block_axes.empty() && schedule.unpacked.empty();
+  if (!is_plain) return false;
+  int64_t vectors = 1;
+  bool wide = false;
+  for (const VectorSegment& segment : schedule.vector_segments) {
+    vectors = std::max<int64_t>(vectors, segment.vectors);
+    wide = wide || segment.lanes > 1;
+  }
+  const int64_t sums = schedule.largest_tile() * vectors * schedule.chains;
+  const int64_t registers = wide ? target.vector_registers : target.float_registers;
+  return 2 * sums + kSpareRegisters <= registers;
+}
+
+}  // namespace
+
+void factor_sums(const loop::Definition& definition, const TargetInfo& target,
+                 NestSchedule& schedule) {
+  if (!has_room(definition, target, schedule)) return;
+  std::vector<Expr> factors;
+  collect_factors(definition.accumulators[0].value, factors);
+  const std::vector<Axis> loops = loops_of(definition, schedule);
+  int64_t steps = 1;
+  size_t depth = loops.size();
+  std::vector<Expr> shared, others;
+  while (depth > 0) {
+    std::vector<Expr> left;
+    for (const Expr& factor : factors) {
+      const bool differs =
+          std::any_of(loops.begin() + static_cast<std::ptrdiff_t>(depth) - 1, loops.end(),
+                      [&](const Axis& axis) { return mentions(factor, axis.name); });
+      if (!differs && reads_memory(factor)) left.push_back(factor);
+    }
+    if (left.empty()) break;
+    shared = left;
+    steps *= static_extent(loops[--depth]).value_or(kFewestSteps);
+  }
+  if (shared.empty() || steps < kFewestSteps || shared.size() == factors.size()) return;
+  for (const Expr& factor : factors) {
+    const bool is_shared = std::any_of(shared.begin(), shared.end(),
+                                       [&](const Expr& e) { return loop::equal(e, factor); });
+    if (!is_shared) others.push_back(factor);
+  }
+  if (others.empty()) return;
+  schedule.factor = product_of(shared);
+  schedule.factored = product_of(others);
+  schedule.factor_depth = depth;
+}
+
+}  // namespace backcast
