@@ -36,7 +36,9 @@ std::vector<DataSet> read_data_sets(const fs::path& folder) {
 
 void add_shapes(const std::vector<DataSet>& sets, const std::string& model,
                 ImportOptions& options) {
-  const std::vector<std::string> all = input_names(model), asked = input_names(model, options);
+  const std::vector<std::string> all = input_names(model);
+  std::vector<std::string> asked = all;
+  std::erase_if(asked, [&](const std::string& name) { return options.constants.contains(name); });
   for (const DataSet& set : sets) {
     const std::vector<std::string>& names = set.inputs.size() > asked.size() ? all : asked;
     for (size_t i = 0; i < std::min(names.size(), set.inputs.size()); ++i) {

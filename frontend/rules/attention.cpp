@@ -22,13 +22,9 @@ ValueId repeat_heads(NodeContext& n, ValueId x, const Dim& heads) {
 /// The mask padded along its last axis to the number of keys: what is beyond it is masked out.
 ValueId padded_mask(NodeContext& n, ValueId mask, const Dim& keys) {
   const int64_t rank = n.e.rank(mask);
-  const Dim missing = keys - n.e.extent(mask, rank - 1);
-  if (missing == Dim(0) || n.e.extent(mask, rank - 1) == Dim(1)) return mask;
-  Dims low(static_cast<size_t>(rank), Dim(0)), high = low;
-  high.back() = missing;
-  const ElementType element = n.e.element(mask);
-  const double fill = element == ElementType::boolean ? 0 : kMinusInfinity;
-  return n.e.pad(mask, n.e.scalar(element, fill), low, high);
+  if (n.e.extent(mask, rank - 1) == Dim(1)) return mask;
+  const double fill = n.e.element(mask) == ElementType::boolean ? 0 : kMinusInfinity;
+  return extended(n.e, mask, rank - 1, keys, fill);
 }
 
 ValueId masked(NodeContext& n, ValueId scores, const Dim& past) {
@@ -87,10 +83,7 @@ void attention(NodeContext& n) {
   ValueId scores = e.dot(e.mul(q, scale < 0 ? -root : root), e.mul(k, root), keys);
   const int64_t mode = n.attr_int("qk_matmul_output_mode", 0);
   if (mode == 0) n.set(3, scores);
-  const double softcap = n.attr_float("softcap", 0);
-  if (softcap > 0) {
-    scores = e.mul(e.unary(ops::tanh, e.div(scores, softcap)), softcap);
-  }
+  scores = soft_capped(n, scores);
   if (mode == 1) n.set(3, scores);
   scores = masked(n, scores, past);
   if (mode == 2) n.set(3, scores);
@@ -150,8 +143,7 @@ void linear_attention(NodeContext& n) {
     n.fail("the number of time steps has to be fixed and at most 4096");
   }
   if (!width.is_constant()) n.fail("the head size has to be fixed");
-  double scale = n.attr_float("scale", 0);
-  if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(width.constant()));
+  const double scale = scale_attribute(n, width);
   ValueId decay, beta;
   if (gated) {
     const bool per_head = n.shape(4).back() == Dim(heads);
@@ -257,6 +249,27 @@ ValueId split_heads(NodeContext& n, ValueId x, int64_t heads) {
 ValueId merge_heads(NodeContext& n, ValueId x) {
   const Shape s = n.e.shape(x);
   return n.e.reshape(n.e.transpose(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
+}
+
+double scale_attribute(const NodeContext& n, const Dim& width) {
+  const double scale = n.attr_float("scale", 0);
+  if (scale != 0) return scale;
+  if (!width.is_constant()) n.fail("the head size has to be fixed");
+  return 1 / std::sqrt(static_cast<double>(width.constant()));
+}
+
+ValueId soft_capped(NodeContext& n, ValueId x) {
+  const double cap = n.attr_float("softcap", 0);
+  return cap > 0 ? n.e.mul(n.e.unary(ops::tanh, n.e.div(x, cap)), cap) : x;
+}
+
+ValueId extended(Emitter& e, ValueId x, int64_t axis, const Dim& extent, double fill) {
+  const Dim missing = extent - e.extent(x, axis);
+  if (missing == Dim(0)) return x;
+  const Dims none(static_cast<size_t>(e.rank(x)), Dim(0));
+  Dims more = none;
+  more[static_cast<size_t>(axis)] = missing;
+  return e.pad(x, e.scalar(e.element(x), fill), none, more);
 }
 
 ValueId causal(Emitter& e, ValueId scores, const Dim& past) {

@@ -16,6 +16,13 @@ ValueId split_heads(NodeContext& n, ValueId x, int64_t heads);
 /// [B, H, S, D] becomes [B, S, H·D].
 ValueId merge_heads(NodeContext& n, ValueId x);
 
+/// The attribute scale; where it is absent or 0, 1 / sqrt(width).
+double scale_attribute(const NodeContext& n, const Dim& width);
+/// cap·tanh(x / cap) by the attribute softcap, if that is positive.
+ValueId soft_capped(NodeContext& n, ValueId x);
+/// x as long as `extent` along an axis, with `fill` at the end.
+ValueId extended(Emitter& e, ValueId x, int64_t axis, const Dim& extent, double fill);
+
 /// Scores [B, H, S, T] without those of keys behind the query's position, of which `past` come
 /// before the first.
 ValueId causal(Emitter& e, ValueId scores, const Dim& past);

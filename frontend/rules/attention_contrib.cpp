@@ -1,7 +1,5 @@
 // Attention of com.microsoft, as ONNX Runtime's tools write transformers. Letters in shapes: B
 // examples, S queries, T keys, P of them from the past, H heads of D elements.
-#include <cmath>
-
 #include "frontend/operators.h"
 #include "frontend/rules/attention.h"
 #include "frontend/rules/families.h"
@@ -48,12 +46,7 @@ ValueId counted(NodeContext& n, size_t i, const Shape& scores) {
 ValueId mixed(NodeContext& n, ValueId q, ValueId k, ValueId v, const Masks& masks,
               const Dim& past) {
   Emitter& e = n.e;
-  const Dim width = e.extent(q, 3);
-  double scale = n.attr_float("scale", 0);
-  if (scale == 0) {
-    if (!width.is_constant()) n.fail("the head size has to be fixed");
-    scale = 1 / std::sqrt(static_cast<double>(width.constant()));
-  }
+  const double scale = scale_attribute(n, e.extent(q, 3));
   ValueId scores = e.mul(e.dot(q, k, {{0, 1}, {0, 1}, {3}, {3}}), scale);
   if (n.has(masks.keys)) {
     const double filter = n.attr_float("mask_filter_value", -10000);

@@ -1,8 +1,6 @@
 // Attention of com.microsoft whose heads share keys and values, as generators of language models
 // write it. Letters in shapes: B examples, S queries, H heads of D elements, G groups of them with
 // keys of their own, of which T are kept and P came in.
-#include <cmath>
-
 #include "frontend/operators.h"
 #include "frontend/rules/attention.h"
 #include "frontend/rules/families.h"
@@ -122,17 +120,11 @@ Dim kept_keys(NodeContext& n, const Dim& steps) {
 ValueId cached(NodeContext& n, size_t past, ValueId now, ValueId start, const Dim& keys) {
   Emitter& e = n.e;
   Shape shape = e.shape(now);
-  const Dim room = n.has(past) ? n.shape(past)[2] : Dim(0);
   if (!n.has(past) && shape[2] == keys) return now;  // a prompt, which starts at the beginning
   shape[2] = keys;
-  ValueId cache;
-  if (room == Dim(0)) {
-    cache = e.filled({e.element(now), shape}, 0);
-  } else {
-    cache = n.input(past);
-    const Dims none(4, Dim(0)), more{Dim(0), Dim(0), keys - room, Dim(0)};
-    if (!(room == keys)) cache = e.pad(cache, e.scalar(e.element(cache), 0), none, more);
-  }
+  const bool is_empty = !n.has(past) || n.shape(past)[2] == Dim(0);
+  const ValueId cache =
+      is_empty ? e.filled({e.element(now), shape}, 0) : extended(e, n.input(past), 2, keys, 0);
   return written(e, cache, now, {.axis = 2, .start = start, .circular = false});
 }
 
@@ -189,25 +181,15 @@ void group_query_attention(NodeContext& n) {
   n.set(1, k);
   n.set(2, v);
 
-  double scale = n.attr_float("scale", 0);
-  if (scale == 0) {
-    if (!s[3].is_constant()) n.fail("the head size has to be fixed");
-    scale = 1 / std::sqrt(static_cast<double>(s[3].constant()));
-  }
   // The queries of a group are rows of one product.
   const Shape rows = {s[0], Dim(groups), s[2] * Dim(heads / groups), s[3]};
   ValueId scores = e.dot(e.reshape(h.q, rows), k, {{0, 1}, {0, 1}, {3}, {3}});
   const Shape grouped = e.shape(scores);
-  scores = e.mul(e.reshape(scores, {s[0], s[1], s[2], keys}), scale);
-  const double softcap = n.attr_float("softcap", 0);
-  if (softcap > 0) scores = e.mul(e.unary(ops::tanh, e.div(scores, softcap)), softcap);
+  const Shape by_head = {s[0], s[1], s[2], keys};
+  scores = soft_capped(n, e.mul(e.reshape(scores, by_head), scale_attribute(n, s[3])));
   if (n.has(kBias)) {
-    ValueId bias = n.input(kBias);
-    const Dim missing = keys - e.extent(bias, e.rank(bias) - 1);
     if (n.rank(kBias) != 4) n.fail("attention_bias has to be of rank 4");
-    const Dims none(4, Dim(0)), more{Dim(0), Dim(0), Dim(0), missing};
-    if (!(missing == Dim(0))) bias = e.pad(bias, e.scalar(e.element(bias), 0), none, more);
-    scores = e.add(scores, bias);
+    scores = e.add(scores, extended(e, n.input(kBias), 3, keys, 0));
   }
   const ValueId share = weights(n, visible(n, h, scores));
   const ValueId y = e.dot(e.reshape(share, grouped), v, {{0, 1}, {0, 1}, {3}, {2}});

@@ -146,16 +146,7 @@ void Chooser::choose_reduce_order() {
   for (const auto& [step, name] : steps) schedule_.reduce_order.push_back(name);
 }
 
-std::vector<Axis> Chooser::reduce_axes() const {
-  if (schedule_.reduce_order.empty()) return definition_.reduce_axes;
-  std::vector<Axis> result;
-  for (const std::string& name : schedule_.reduce_order) {
-    for (const Axis& axis : definition_.reduce_axes) {
-      if (axis.name == name) result.push_back(axis);
-    }
-  }
-  return result;
-}
+std::vector<Axis> Chooser::reduce_axes() const { return reduction_loops(definition_, schedule_); }
 
 /// Short reduction loops without run-time bounds are unrolled, innermost first.
 void Chooser::choose_unrolled() {

@@ -1,6 +1,7 @@
 #include "passes/schedule/factor_sums.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,17 +34,6 @@ Expr product_of(const std::vector<Expr>& factors) {
   return product;
 }
 
-std::vector<Axis> loops_of(const loop::Definition& definition, const NestSchedule& schedule) {
-  if (schedule.reduce_order.empty()) return definition.reduce_axes;
-  std::vector<Axis> axes;
-  for (const std::string& name : schedule.reduce_order) {
-    for (const Axis& axis : definition.reduce_axes) {
-      if (axis.name == name) axes.push_back(axis);
-    }
-  }
-  return axes;
-}
-
 /// A plain tile of sums of floats, without a condition, and with registers for as many again.
 bool has_room(const loop::Definition& definition, const TargetInfo& target,
               const NestSchedule& schedule) {
@@ -74,31 +64,25 @@ void factor_sums(const loop::Definition& definition, const TargetInfo& target,
   if (!has_room(definition, target, schedule)) return;
   std::vector<Expr> factors;
   collect_factors(definition.accumulators[0].value, factors);
-  const std::vector<Axis> loops = loops_of(definition, schedule);
+  const std::vector<Axis> loops = reduction_loops(definition, schedule);
+  // Those that the loops from a depth inwards share go to the front.
+  const auto share = [&](size_t depth) {
+    const auto differs = [&](const Expr& factor) {
+      return !reads_memory(factor) ||
+             std::any_of(loops.begin() + static_cast<std::ptrdiff_t>(depth), loops.end(),
+                         [&](const Axis& axis) { return mentions(factor, axis.name); });
+    };
+    return std::stable_partition(factors.begin(), factors.end(), std::not_fn(differs));
+  };
   int64_t steps = 1;
   size_t depth = loops.size();
-  std::vector<Expr> shared, others;
-  while (depth > 0) {
-    std::vector<Expr> left;
-    for (const Expr& factor : factors) {
-      const bool differs =
-          std::any_of(loops.begin() + static_cast<std::ptrdiff_t>(depth) - 1, loops.end(),
-                      [&](const Axis& axis) { return mentions(factor, axis.name); });
-      if (!differs && reads_memory(factor)) left.push_back(factor);
-    }
-    if (left.empty()) break;
-    shared = left;
+  while (depth > 0 && share(depth - 1) != factors.begin()) {
     steps *= static_extent(loops[--depth]).value_or(kFewestSteps);
   }
-  if (shared.empty() || steps < kFewestSteps || shared.size() == factors.size()) return;
-  for (const Expr& factor : factors) {
-    const bool is_shared = std::any_of(shared.begin(), shared.end(),
-                                       [&](const Expr& e) { return loop::equal(e, factor); });
-    if (!is_shared) others.push_back(factor);
-  }
-  if (others.empty()) return;
-  schedule.factor = product_of(shared);
-  schedule.factored = product_of(others);
+  const auto others = share(depth);
+  if (steps < kFewestSteps || others == factors.end()) return;
+  schedule.factor = product_of({factors.begin(), others});
+  schedule.factored = product_of({others, factors.end()});
   schedule.factor_depth = depth;
 }
 

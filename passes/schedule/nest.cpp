@@ -119,12 +119,7 @@ Expansion::Expansion(const Definition& definition, const Kernel& kernel,
       return sum;
     });
   }
-  for (const std::string& name : schedule.reduce_order) {
-    for (const Axis& axis : definition.reduce_axes) {
-      if (axis.name == name) reduce_axes_.push_back(axis);
-    }
-  }
-  if (schedule.reduce_order.empty()) reduce_axes_ = definition.reduce_axes;
+  reduce_axes_ = reduction_loops(definition, schedule);
   for (const Axis& axis : definition.reduce_axes) {
     if (schedule.is_block_axis(axis.name)) axes_[axis.name] = &axis;
   }
@@ -402,6 +397,17 @@ Expr Expansion::first_value(const Accumulator& acc, const Bindings& bindings,
   if (!schedule_.addend) return lanes() > 1 ? loop::broadcast(acc.init, lanes()) : acc.init;
   const Vectorizer v = vectorizer(Expr(cell.n));
   return v.widen(v.run(schedule_.addend, at(bindings, cell.m)), acc.type);
+}
+
+std::vector<Axis> reduction_loops(const Definition& definition, const NestSchedule& schedule) {
+  if (schedule.reduce_order.empty()) return definition.reduce_axes;
+  std::vector<Axis> result;
+  for (const std::string& name : schedule.reduce_order) {
+    for (const Axis& axis : definition.reduce_axes) {
+      if (axis.name == name) result.push_back(axis);
+    }
+  }
+  return result;
 }
 
 Stmt expand(const Definition& definition, const Kernel& kernel, const NestSchedule& schedule) {

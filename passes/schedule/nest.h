@@ -199,6 +199,10 @@ struct NestSchedule {
   std::string to_string() const;
 };
 
+/// The reduction axes in the order of their loops, outermost first.
+std::vector<loop::Axis> reduction_loops(const loop::Definition& definition,
+                                        const NestSchedule& schedule);
+
 /// The loops of a definition under a schedule.
 ///   Requires: guards on the vector axis are decided already; static extents of tiled, unrolled and
 ///   vectorised axes.

@@ -28,21 +28,16 @@ Expr with_nibbles(const NestSchedule& schedule, const Expr& value) {
   const auto is_held = [&](const Expr& e) {
     const auto found =
         e->kind == ExprKind::access ? schedule.packed.find(e->name) : schedule.packed.end();
-    return found != schedule.packed.end() && found->second.holds_nibbles &&
-           e.type().scalar != loop::Scalar::i32;
+    return found != schedule.packed.end() && found->second.holds_nibbles;
   };
+  // Conversions are of the word itself.
   return loop::rewrite(value, [&](const Expr& e) -> Expr {
-    if (is_held(e)) {
+    if (is_held(e) && e.type().scalar != loop::Scalar::i32) {
       return loop::cast(e.type(), loop::access(e->name, loop::Scalar::i32, e->args));
     }
-    // The word itself is converted.
     const bool twice = e->kind == ExprKind::cast && e->args[0]->kind == ExprKind::cast;
-    if (!twice) return e;
-    const Expr& word = e->args[0]->args[0];
-    const auto found =
-        word->kind == ExprKind::access ? schedule.packed.find(word->name) : schedule.packed.end();
-    const bool is_word = found != schedule.packed.end() && found->second.holds_nibbles;
-    return is_word ? loop::cast(e.type(), word) : e;
+    const bool of_word = twice && is_held(e->args[0]->args[0]);
+    return of_word ? loop::cast(e.type(), e->args[0]->args[0]) : e;
   });
 }
 

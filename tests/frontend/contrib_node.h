@@ -1,6 +1,7 @@
 // Runs one node on given operands: of com.microsoft, unless said otherwise.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -33,6 +34,12 @@ inline Operand i16(const Extents& s, const Values& v) { return operand(ElementTy
 inline Operand i32(const Extents& s, const Values& v) { return operand(ElementType::i32, s, v); }
 inline Operand i64(const Extents& s, const Values& v) { return operand(ElementType::i64, s, v); }
 inline Operand f32(const Extents& s, const Values& v) { return operand(ElementType::f32, s, v); }
+
+/// Results that are equal but for single precision.
+inline testing::Matcher<Values> near(const Values& expected) {
+  return testing::Pointwise(testing::FloatNear(1e-6f),
+                            std::vector<float>(expected.begin(), expected.end()));
+}
 
 inline constexpr auto real = ModelBuilder::real;
 

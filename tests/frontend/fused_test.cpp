@@ -8,13 +8,7 @@
 namespace backcast {
 namespace {
 
-using ::testing::FloatNear;
 using ::testing::HasSubstr;
-using ::testing::Pointwise;
-
-testing::Matcher<Values> near(const Values& expected) {
-  return Pointwise(FloatNear(1e-6f), std::vector<float>(expected.begin(), expected.end()));
-}
 
 const OnnxAttribute kTwoHeads = ModelBuilder::integer("num_heads", 2);
 const OnnxAttribute kOneHead = ModelBuilder::integer("num_heads", 1);

@@ -11,14 +11,8 @@ namespace backcast {
 namespace {
 
 using ::testing::Contains;
-using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Pointwise;
-
-testing::Matcher<Values> near(const Values& expected) {
-  return Pointwise(FloatNear(1e-6f), std::vector<float>(expected.begin(), expected.end()));
-}
 
 /// Quarters on a sine wave.
 Operand wave(const Extents& shape, double step) {
