@@ -85,6 +85,10 @@ loop::Program planned(const loop::Program& program, const PassContext& context, 
   return result;
 }
 
+loop::Program fuse_pass(const loop::Program& program, const PassContext& context) {
+  return fuse(program, context.target);
+}
+
 loop::Program example_loops_pass(const loop::Program& program, const PassContext& context) {
   if (!context.options.bands) return program;
   return example_loops(program, context.target, &context.notes.examples);
@@ -202,7 +206,7 @@ const std::vector<LoopPass>& loop_passes() {
       // What the backward pass makes again of what is kept anyway, in the kernels that read it.
       {"recompute_maps", recompute_maps},
       // Definitions swallow their producers and epilogues: what is left are the kernels.
-      {"fuse", fuse},
+      {"fuse", fuse_pass},
       // What is packed for its reader is a constant of its own.
       {"part_constants", part_constants},
       // Loops and branches compute their results in place.

@@ -34,10 +34,16 @@ constexpr int64_t kMaxJointCost = 96;
 constexpr size_t kMaxParams = 24;
 // Larger kernels with several results need more streams than a core follows.
 constexpr size_t kMaxResults = 6;
+// Readings for which a host converts small constants in a sum rather than beforehand: registers
+// share a conversion among some of them, and memory is slower than the others (measured, 4 bits).
+constexpr int64_t kMostConversions = 64;
+constexpr int64_t kConversionCost = 3;  // less a zero point, times a scale, and one more
 
 class Fusion {
  public:
-  explicit Fusion(const Program& program) : program_(program) {}
+  Fusion(const Program& program, const TargetInfo& target) : program_(program), target_(target) {
+    for (const auto& [symbol, range] : program.symbols) least_[symbol] = {range.min, range.min};
+  }
 
   Program run() {
     Program result = program_;
@@ -195,7 +201,7 @@ class Fusion {
     if (price.indirect > 0 && in_reduction) return false;
     const std::set<size_t>& readers = list_.readers(value);
     if (chooses(producer.definition) && (in_reduction || readers.size() > 1)) return false;
-    if (price.total() == 0) return true;
+    if (price.total() == 0 || converts_for(producer.definition, consumer)) return true;
     if (points(consumer, program_.symbols) > points(producer.definition, program_.symbols) &&
         (in_reduction || readers.size() > 1 || !reads_once(program_, consumer, value))) {
       return false;
@@ -208,6 +214,24 @@ class Fusion {
              return other != nullptr && points(*other, program_.symbols) <=
                                             points(producer.definition, program_.symbols);
            });
+  }
+
+  /// Whether what constants of half its size or less are converted to, element for element as
+  /// quantised weights are, is to be converted wherever the consumer reads it: what has no RAM to
+  /// spare always does.
+  bool converts_for(const Definition& producer, const Definition& consumer) const {
+    const BufferId value = buffer_id(producer.outputs[0].buffer);
+    int64_t bytes = 0;
+    bool converts = false;
+    for (BufferId id : operands(producer)) {
+      if (program_.buffer(program_.owner(id)).kind != BufferClass::constant) return false;
+      converts = converts || elements(program_, id) == elements(program_, value);
+      bytes += program_.storage_bytes(id);
+    }
+    converts = converts && 2 * bytes <= program_.storage_bytes(value);
+    if (!converts || cost(producer).arithmetic > kConversionCost) return false;
+    return target_.is_microcontroller() ||
+           points(consumer, least_) <= kMostConversions * points(producer, least_);
   }
 
   bool is_small_integer(const loop::ExprNode& read) const {
@@ -442,12 +466,16 @@ class Fusion {
   }
 
   const Program& program_;
+  const TargetInfo& target_;
+  SymbolRanges least_;  // the least that each may be
   UnitList list_;
   std::set<BufferId> alone_;  // owners of what must be a step's only result
 };
 
 }  // namespace
 
-Program fuse(const Program& program) { return remove_dead_kernels(Fusion(program).run()); }
+Program fuse(const Program& program, const TargetInfo& target) {
+  return remove_dead_kernels(Fusion(program, target).run());
+}
 
 }  // namespace backcast

@@ -16,6 +16,7 @@ constexpr int64_t kSomeElements = 64;
 /// What a register tile of a reduction may be at most.
 struct TileLimits {
   int64_t rows = 16, vectors = 16;
+  bool even = false;  // vectors come in pairs, which share bytes (nibbles.h)
 };
 
 /// `is_constant` tells which buffer parameters are compile-time constants, hence packable;

@@ -338,6 +338,7 @@ void Chooser::choose_sizes() {
          ++vectors) {
       if (tile * vectors > 1 && tile * vectors * body_of_one > budget) continue;
       if (vectors > 1 && !fits_panel(vectors)) continue;
+      if (limits_.even && max_vectors > 1 && vectors % 2 != 0) continue;
       double cycles = total_cycles(tile, vectors);
       if (cycles < best * 0.999) {
         best = cycles;

@@ -9,19 +9,20 @@ namespace backcast {
 using loop::Expr;
 using loop::ExprKind;
 
-bool may_hold_nibbles(const NestSchedule& schedule, const Packing& packing, const Literal& values) {
+bool fits_nibbles(const Literal& values) {
   const bool is_signed = values.element() == ElementType::i8;
   if (!is_signed && values.element() != ElementType::u8) return false;
-  if (packing.at_run_time || packing.is_shared || !schedule.split_axis.empty() ||
-      !schedule.taken.axes.empty()) {
-    return false;
-  }
   const int low = is_signed ? -8 : 0, high = is_signed ? 7 : 15;
   return std::ranges::all_of(values.bytes(), [&](std::byte byte) {
     const int value = is_signed ? static_cast<int>(static_cast<int8_t>(byte))
                                 : static_cast<int>(static_cast<uint8_t>(byte));
     return value >= low && value <= high;
   });
+}
+
+bool may_hold_nibbles(const NestSchedule& schedule, const Packing& packing, const Literal& values) {
+  return !packing.at_run_time && !packing.is_shared && schedule.split_axis.empty() &&
+         schedule.taken.axes.empty() && fits_nibbles(values);
 }
 
 Expr with_nibbles(const NestSchedule& schedule, const Expr& value) {

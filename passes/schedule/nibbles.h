@@ -9,6 +9,9 @@
 
 namespace backcast {
 
+/// Whether these are bytes whose values fit in 4 bits.
+bool fits_nibbles(const Literal& values);
+
 /// Whether an operand whose packed form `packing` describes can be held so.
 bool may_hold_nibbles(const NestSchedule& schedule, const Packing& packing, const Literal& values);
 

@@ -52,7 +52,8 @@ class Scheduling {
         result_(program),
         beside_(result_, target),
         known_(result_),
-        constant_bytes_(loop::constant_bytes(program)) {
+        constant_bytes_(loop::constant_bytes(program)),
+        holds_nibbles_(constant_bytes_ > target.l2_bytes) {
     panels_ = options.threads == 1 || target.parallel_grain == 0;
     if (options.skip_zeros) skipping_zeros_.emplace(result_, target);
   }
@@ -179,7 +180,8 @@ class Scheduling {
   }
 
   NestSchedule choose(const Definition& definition, const Kernel& kernel, const Step& step,
-                      const TileLimits& limits = {}) const {
+                      TileLimits limits = {}) const {
+    limits.even = holds_nibbles_ && beside_.reads_nibbles(kernel, step);
     return choose_schedule(definition, kernel, target_, constants_of(kernel, step),
                            !among_statements_, limits);
   }
@@ -433,8 +435,7 @@ class Scheduling {
       split_sums(definition, kernel, target_, within, chosen);
       factor_sums(definition, target_, chosen);
     }
-    // Caches that hold all constants as they are have them more quickly.
-    if (constant_bytes_ > target_.l2_bytes) beside_.hold_nibbles(kernel, step, chosen);
+    if (holds_nibbles_) beside_.hold_nibbles(kernel, step, chosen);
     for (auto& [param, packing] : chosen.packed) {
       if (packing.at_run_time || !alone)
         packing.parameter = SideBuffers::fresh_parameter(kernel, param);
@@ -475,6 +476,8 @@ class Scheduling {
   std::vector<Loc> skipping_;                   // the nodes that leave them out
   bool trains_ = false;                         // the entry point under way
   int64_t constant_bytes_ = 0;
+  /// Caches that hold all constants as they are have them more quickly.
+  bool holds_nibbles_ = false;
   bool among_statements_ = false;  // what stands there can have no kernel run before it
   std::vector<Step> before_;       // rearrange what the step under way reads
 };

@@ -113,6 +113,15 @@ BufferId SideBuffers::packed_constant(const loop::Definition& definition,
   return equal.back().second;
 }
 
+bool SideBuffers::reads_nibbles(const Kernel& kernel, const Step& step) const {
+  return std::ranges::any_of(kernel.buffers, [&](const BufferParam& param) {
+    if (param.mode != AccessMode::read) return false;
+    const Buffer& buffer = program_.buffer(loop::buffer_of(kernel, step, param.name));
+    return buffer.kind == loop::BufferClass::constant && buffer.value.element_count() > 1 &&
+           fits_nibbles(buffer.value);
+  });
+}
+
 void SideBuffers::hold_nibbles(const Kernel& kernel, const Step& step, NestSchedule& chosen) const {
   for (auto& [param, packing] : chosen.packed) {
     if (packing.at_run_time) continue;

@@ -33,9 +33,10 @@ class SideBuffers {
                             loop::BufferParam written, int64_t macs, loop::Kernel& kernel,
                             loop::Step& step);
 
+  /// Whether the call reads more constants whose values fit in 4 bits than single ones.
+  bool reads_nibbles(const loop::Kernel& kernel, const loop::Step& step) const;
   /// Marks the packed constants of a schedule whose values fit in 4 bits (nibbles.h).
-  void hold_nibbles(const loop::Kernel& kernel, const loop::Step& step,
-                    NestSchedule& chosen) const;
+  void hold_nibbles(const loop::Kernel& kernel, const loop::Step& step, NestSchedule& chosen) const;
 
   /// Constant `param` in the order in which `chosen` reads it; it takes the place of the original,
   /// or joins it where it has a name of its own.

@@ -27,7 +27,7 @@ import library as library_of  # noqa: E402
 
 SYMBOLIC = {"perceptron_dynN": ["--dim", "N=1..8"], "shape_arithmetic": ["--dim", "N=1..8"],
             "any_batch": ["--dim", "N=1..8"], "any_length": ["--dim", "N=1..64"],
-            "fused_decoder": ["--dim", "N=1..8"]}
+            "fused_decoder": ["--dim", "N=1..8"], "packed_weights": ["--dim", "N=1..8"]}
 JOINED_ROWS = ("any_length",)  # whose rows of results depend on all rows
 REFERENCE = ("ad01_fp32", "kws_fp32", "resnet8_fp32", "vww_fp32")
 # Slow machines (emulated, some without an FPU) run only the small ones of the reference models.

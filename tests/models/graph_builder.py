@@ -5,16 +5,16 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 17
+IR_VERSIONS = {17: 8, 21: 10}
 MICROSOFT, CLASSICAL = "com.microsoft", "ai.onnx.ml"
 VERSIONS = {MICROSOFT: 1, CLASSICAL: 5}
-IR_VERSION = 8
 
 
 class GraphBuilder:
     """Collects one model. A node's only result is named after the node unless told otherwise."""
 
-    def __init__(self, name, seed):
-        self.name = name
+    def __init__(self, name, seed, opset=OPSET):
+        self.name, self.opset = name, opset
         self.rng = np.random.default_rng(seed)
         self.nodes, self.initializers, self.inputs, self.outputs = [], [], [], []
 
@@ -91,11 +91,11 @@ class GraphBuilder:
     def model(self):
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs,
                                   self.initializers)
-        opsets = [helper.make_opsetid("", OPSET)]
+        opsets = [helper.make_opsetid("", self.opset)]
         for domain in sorted({node.domain for node in self.nodes} & VERSIONS.keys()):
             opsets.append(helper.make_opsetid(domain, VERSIONS[domain]))
         model = helper.make_model(graph, producer_name="tests/models/make_models.py",
                                   opset_imports=opsets)
-        model.ir_version = IR_VERSION
+        model.ir_version = IR_VERSIONS[self.opset]
         onnx.checker.check_model(model, full_check=True)
         return model

@@ -28,7 +28,7 @@ LENGTHS = {"any_length": (1, 37, 64, 14)}  # what N is instead
 # refuses negative pads and a grouped ConvTranspose with output_padding; it has no fused operators,
 # and no GRU of two directions.
 BEYOND_REFERENCE = {"quirks", "fused_cnn", "fused_transformer", "fused_decoder",
-                    "classical", "any_length"}
+                    "classical", "any_length", "packed_weights"}
 
 
 def session_of(model):

@@ -5,6 +5,7 @@ from onnx import TensorProto, helper
 
 import classical
 import fused
+import packed
 from graph_builder import GraphBuilder
 
 
@@ -357,4 +358,5 @@ ALL = {
     "fused_cnn": fused.cnn,
     "fused_transformer": fused.transformer,
     "fused_decoder": fused.decoder,
+    "packed_weights": packed.weights,
 }

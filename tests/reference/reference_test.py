@@ -18,7 +18,8 @@ OWN = ROOT / "tests/models"
 
 # Models with a symbol: the range that their data sets lie in. The evaluator takes it from these.
 DIMENSIONS = {"perceptron_dynN": "N=1..8", "shape_arithmetic": "N=1..8", "any_batch": "N=1..8",
-              "any_length": "N=1..64", "fused_decoder": "N=1..8"}
+              "any_length": "N=1..64", "fused_decoder": "N=1..8",
+              "packed_weights": "N=1..8"}
 
 
 def models(folder):
