@@ -62,20 +62,22 @@ void matmul_nbits(NodeContext& n) {
   const Shape per_block = {Dim(rows), Dim(blocks)};
   const Shape whole = {Dim(rows), Dim(blocks), Dim(block)};
   const auto spread = [&](ValueId x) { return e.broadcast_in(x, whole, {0, 1}); };
-  // Fewer than 8 bits are less their zero points in a byte, so that nothing is left to subtract.
-  const bool is_float = n.has(3) && n.element(3) != ElementType::u8;
-  const ElementType steps = bits < 8 && !is_float ? ElementType::i8 : type;
-  ValueId zero = e.filled({steps, per_block}, static_cast<double>(1 << (bits - 1)));
-  if (is_float) {
-    zero = shaped(n, 3, per_block);
+  // Weights lie around zero, in as many bits as they have; so do their zero points.
+  const double middle = static_cast<double>(1 << (bits - 1));
+  const auto centred = [&](ValueId x) {  // of u8 from 128 on as well: integers wrap
+    const ValueId bytes = e.cast(x, ElementType::i8);
+    return e.cast(e.add(bytes, e.filled({ElementType::i8, e.shape(x)}, -middle)), type);
+  };
+  ValueId w = centred(e.reshape(unpacked(e, packed, bits), whole));
+  if (n.has(3) && n.element(3) != ElementType::u8) {
+    const ValueId zero = shaped(n, 3, per_block);
+    w = e.sub(w, spread(e.sub(zero, e.like(zero, middle))));
   } else if (n.has(3)) {
     const Dim bytes((blocks * bits + 7) / 8);
     const ValueId zeros = unpacked(e, shaped(n, 3, {Dim(rows), bytes}), bits);
-    zero = e.cast(e.slice_axis(zeros, 1, 0, blocks), steps);
+    w = e.sub(w, spread(centred(e.slice_axis(zeros, 1, 0, blocks))));
   }
-  const ValueId weights = e.cast(e.reshape(unpacked(e, packed, bits), whole), steps);
-  const ValueId w =
-      e.mul(e.cast(e.sub(weights, spread(zero)), type), spread(shaped(n, 2, per_block)));
+  w = e.mul(w, spread(shaped(n, 2, per_block)));
   // Blocks stay an axis of their own, so that their scales are read where the product is computed.
   const int64_t last = n.rank(0) - 1;
   Dims none(static_cast<size_t>(n.rank(0)), Dim(0)), rest = none;

@@ -371,6 +371,40 @@ Result contract_broadcast(Builder& b, const Node& node) {
   return std::nullopt;
 }
 
+/// Quantised weights that blocks of what is contracted have a zero point of: it is taken off each
+/// block's sum instead of each of its weights, which then stay as narrow as they are.
+Result contract_zero_points(Builder& b, const Node& node) {
+  const DotGeneralAttrs& attrs = node.attrs.as<DotGeneralAttrs>();
+  const auto is_wide = [&](const Node& zero, const Node& scale, const Ints& contracted) {
+    if (zero.op != &ops::broadcast || scale.op != &ops::broadcast) return false;
+    if (!(zero.attrs == scale.attrs) || !(b.type(zero.operands[0]) == b.type(scale.operands[0])))
+      return false;
+    const Ints& dims = zero.attrs.as<BroadcastAttrs>().dims;
+    const auto varies = [&](int64_t axis) { return std::ranges::find(dims, axis) != dims.end(); };
+    return std::ranges::any_of(contracted, varies) && !std::ranges::all_of(contracted, varies);
+  };
+  for (const size_t side : {size_t{0}, size_t{1}}) {
+    const Node scaled = operand(b, node, side);
+    if (scaled.op != &ops::mul) continue;
+    for (const size_t i : {size_t{0}, size_t{1}}) {
+      const Node sum = operand(b, scaled, i), scale = operand(b, scaled, 1 - i);
+      if (sum.op != &ops::sub && sum.op != &ops::add) continue;
+      const Node weights = operand(b, sum, 0), zero = operand(b, sum, 1);
+      if (weights.op != &ops::cast ||
+          !is_wide(zero, scale, side == 0 ? attrs.lhs_contract : attrs.rhs_contract)) {
+        continue;
+      }
+      const ValueId small = b.emit(ops::mul, {zero.operands[0], scale.operands[0]});
+      std::vector<ValueId> first = node.operands, second = node.operands;
+      first[side] = b.emit(ops::mul, {sum.operands[0], scaled.operands[1 - i]});
+      second[side] = b.emit(ops::broadcast, {small}, scale.attrs);
+      const ValueId product = b.emit(ops::dot_general, first, node.attrs);
+      return b.emit(*sum.op, {product, b.emit(ops::dot_general, second, node.attrs)});
+    }
+  }
+  return std::nullopt;
+}
+
 Result narrow_unary(Builder& b, const Node& node) {
   const Node inner = operand(b, node, 0);
   if (inner.op != &ops::broadcast || !constant_of(b, inner.operands[0])) return std::nullopt;
@@ -390,6 +424,8 @@ const AlgebraicRule kRules[] = {
     {"f(wide(a), wide(b)) = wide(f(a, b))", &ops::mul, narrow_binary},
     {"f(wide(a), wide(b)) = wide(f(a, b))", &ops::div, narrow_binary},
     {"dot(x, wide(y)) = dot(sum(x), y)", &ops::dot_general, contract_broadcast, false},
+    {"dot(x, (q + wide(z)) * wide(s)) = dot(x, q * wide(s)) + dot(x, wide(z * s))",
+     &ops::dot_general, contract_zero_points, false},
     {"f(wide(c)) = wide(f(c))", &ops::sqrt, narrow_unary},
     {"f(wide(c)) = wide(f(c))", &ops::neg, narrow_unary},
     {"f(wide(c)) = wide(f(c))", &ops::cast, narrow_unary},

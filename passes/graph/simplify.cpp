@@ -113,7 +113,7 @@ class Simplification {
     for (ValueId operand : node.operands) {
       const Literal* literal = constant_of(builder_, operand);
       direct = direct || literal;
-      if (!literal) literal = broadcast_constant(operand);
+      if (!literal) literal = spread_or_cast_constant(operand);
       if (!literal) return {};
       literals.push_back(literal);
       operand_bytes += static_cast<int64_t>(literal->bytes().size());
@@ -125,16 +125,21 @@ class Simplification {
     std::vector<Value> values;
     for (size_t i = 0; i < literals.size(); ++i) {
       const Node& operand = builder_.node(node.operands[i]);
-      const bool wide = operand.op == &ops::broadcast;
-      values.push_back(wide ? evaluate_node(module_, operand, {*literals[i]})
+      const bool made = operand.op == &ops::broadcast || operand.op == &ops::cast;
+      values.push_back(made ? evaluate_node(module_, operand, {*literals[i]})
                             : Value(*literals[i]));
     }
     Value value = evaluate_node(module_, node, values);
     return share_constant(value.tensor, node.loc);
   }
 
-  /// The constant that a value is a broadcast of; null otherwise.
-  const Literal* broadcast_constant(ValueId id) const {
+  /// The constant that a value is a broadcast or conversion of, which is not folded alone where
+  /// that takes more room; null otherwise.
+  const Literal* spread_or_cast_constant(ValueId id) const {
+    const Node& node = builder_.node(id);
+    if (node.op == &ops::cast && bytes_of(node.type) >= 0) {
+      return constant_of(builder_, node.operands[0]);
+    }
     return bytes_of(builder_.node(id).type) < 0 ? nullptr : spread_constant_of(builder_, id);
   }
 

@@ -3,8 +3,10 @@
 // whole iteration space, remainders included, wins.
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 #include "ir/loop/visit.h"
+#include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/chooser.h"
 
@@ -66,6 +68,27 @@ bool Chooser::multiplies_registers() const {
     });
   }
   return found && target_.summed_byte_products;
+}
+
+/// Operations of a step that make factors of 4-bit integers, once for all rows of a tile. (Those of
+/// bytes go on beside products: tiles chosen for them were slower on AVX-512, having one column.)
+int64_t Chooser::conversions() const {
+  if (schedule_.tile_axis.empty() || !limits_.even || adds_products()) return 0;
+  int64_t operations = 0;
+  const std::function<bool(const Expr&)> converts = [&](const Expr& e) {
+    if (e->kind == loop::ExprKind::access) return false;
+    if (e->kind == loop::ExprKind::cast && loop::is_float(e.type().scalar) &&
+        loop::is_integer(e->args[0].type().scalar) && reads_memory(e->args[0])) {
+      operations += 3;  // taken out of its byte, widened, converted
+      return true;
+    }
+    bool found = false;
+    for (const Expr& arg : e->args) found = converts(arg) || found;
+    if (found && !mentions(e, schedule_.tile_axis)) ++operations;
+    return found;
+  };
+  for (const loop::Accumulator& acc : definition_.accumulators) converts(acc.value);
+  return operations;
 }
 
 /// Whether taps along the tile, in a loop short enough for compilers to unroll, read what others
@@ -136,7 +159,8 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
                            : accumulators + held + products > registers()) {
     return kTooMany;
   }
-  double arithmetic = static_cast<double>(accumulators) * (fused ? 1 : 2);
+  double arithmetic =
+      static_cast<double>(accumulators * (fused ? 1 : 2) + conversions_ * vectors * chains);
   if (adds_products()) {
     arithmetic = static_cast<double>(accumulators * added_products_) +
                  static_cast<double>(pairs) / static_cast<double>(window_taps_);
@@ -156,7 +180,7 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
            kLoop;
   }
   double memory = static_cast<double>(loads * chains) / static_cast<double>(2 * window_taps_);
-  double units = static_cast<double>(accumulators) / target_.fma_units * (fused ? 1 : 2);
+  double units = arithmetic / target_.fma_units;
   // The loop and what does not overlap perfectly: felt by small tiles.
   constexpr double kSlack = 0.6, kIssue = 0.25;
   const double issue = target_.loads_apart() ? kIssue * 2 * memory : 0;
@@ -319,6 +343,7 @@ bool Chooser::streams_constant() const {
 void Chooser::choose_sizes() {
   if (!is_reduction_) return choose_map();
   schedule_.rolled_epilogue = needs_rolled_epilogue();
+  conversions_ = conversions();
   double best = 2e30;
   int64_t best_tile = 1, best_vectors = 1;
   int64_t max_tile = schedule_.tile_axis.empty() ? 1 : limits_.rows;

@@ -125,6 +125,7 @@ class Chooser {
   bool adds_products() const;
   bool multiplies_separately() const;
   bool takes_scalars() const;
+  int64_t conversions() const;
   bool overlaps_windows() const;
   bool fits_registers(int64_t tile, int64_t vectors) const;
   double step_cycles(int64_t tile, int64_t vectors, int64_t chains = 1) const;
@@ -191,6 +192,7 @@ class Chooser {
   bool is_reduction_ = false;
   double math_calls_ = 0;       // of every result, when lanes are chosen
   int64_t added_products_ = 0;  // in a step of the sum
+  int64_t conversions_ = 0;     // in a step of the sum, for all rows of a tile
   VectorMode mode_ = VectorMode::direct;
   NestSchedule schedule_;
   const Access* unpacked_ = nullptr;  // the operand whose words a tile takes apart beforehand
