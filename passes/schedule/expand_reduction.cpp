@@ -8,6 +8,7 @@
 #include "ir/loop/visit.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/expansion.h"
+#include "passes/schedule/nibbles.h"
 #include "passes/schedule/window.h"
 
 namespace backcast {
@@ -36,7 +37,8 @@ void Expansion::share_guards() {
 
 /// `fixed`: values of reduction axes that are unrolled.
 Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindings& reduce) {
-  const bool has_factor = static_cast<bool>(schedule_.factor) && whole_sums_.empty();
+  const bool has_factor = static_cast<bool>(schedule_.factor) && whole_sums_.empty() &&
+                          rows() * vectors() * schedule_.chains <= schedule_.factored_sums;
   if (has_factor && depth == schedule_.factor_depth) {
     return factored_loops(depth, bindings, reduce);
   }
@@ -105,7 +107,9 @@ Stmt Expansion::factored_loops(size_t depth, const Bindings& bindings, const Bin
     body.push_back(loop::store(part, Expr(i), zero));
   }
   whole_sums_ = std::exchange(registers_[0], part);
+  const Expr step = std::exchange(values_[0], with_nibbles(schedule_, schedule_.factored));
   body.push_back(reduce_loops(depth, bindings, reduce));
+  values_[0] = step;
   combine_chains(body);
   registers_[0] = std::exchange(whole_sums_, "");
   LetCache lets = let_cache(body);

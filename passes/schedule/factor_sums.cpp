@@ -34,34 +34,41 @@ Expr product_of(const std::vector<Expr>& factors) {
   return product;
 }
 
-/// A plain tile of sums of floats, without a condition, and with registers for as many again.
-bool has_room(const loop::Definition& definition, const TargetInfo& target,
-              const NestSchedule& schedule) {
+/// Plain tiles of sums of floats, without a condition.
+bool is_plain(const loop::Definition& definition, const NestSchedule& schedule) {
   if (definition.accumulators.size() != 1) return false;
   const loop::Accumulator& acc = definition.accumulators[0];
   std::vector<Expr> guard;
   without_guard(acc, guard);
-  const bool is_plain = acc.combine == loop::Combine::sum && loop::is_float(acc.type.scalar) &&
-                        guard.empty() && schedule.lane_axis.empty() && schedule.jam_axis.empty() &&
-                        schedule.taken.axes.empty() && schedule.split_axis.empty() &&
-                        schedule.block_axes.empty() && schedule.unpacked.empty();
-  if (!is_plain) return false;
-  int64_t vectors = 1;
-  bool wide = false;
+  return acc.combine == loop::Combine::sum && loop::is_float(acc.type.scalar) && guard.empty() &&
+         schedule.lane_axis.empty() && schedule.jam_axis.empty() && schedule.taken.axes.empty() &&
+         schedule.split_axis.empty() && schedule.block_axes.empty() && schedule.unpacked.empty();
+}
+
+/// The most sums of a tile that registers hold two of each for.
+int64_t most_sums(const TargetInfo& target, const NestSchedule& schedule) {
+  const bool wide = std::ranges::any_of(schedule.vector_segments,
+                                        [](const VectorSegment& s) { return s.lanes > 1; });
+  return ((wide ? target.vector_registers : target.float_registers) - kSpareRegisters) / 2;
+}
+
+/// The sums of the smallest tile: what is left of rows and columns.
+int64_t fewest_sums(const NestSchedule& schedule) {
+  int64_t rows = schedule.largest_tile(),
+          vectors = schedule.vector_segments.empty() ? 1 : INT64_MAX;
+  for (const TileSegment& segment : schedule.tile_segments) rows = std::min(rows, segment.size);
   for (const VectorSegment& segment : schedule.vector_segments) {
-    vectors = std::max<int64_t>(vectors, segment.vectors);
-    wide = wide || segment.lanes > 1;
+    vectors = std::min<int64_t>(vectors, segment.vectors);
   }
-  const int64_t sums = schedule.largest_tile() * vectors * schedule.chains;
-  const int64_t registers = wide ? target.vector_registers : target.float_registers;
-  return 2 * sums + kSpareRegisters <= registers;
+  return rows * vectors * schedule.chains;
 }
 
 }  // namespace
 
 void factor_sums(const loop::Definition& definition, const TargetInfo& target,
                  NestSchedule& schedule) {
-  if (!has_room(definition, target, schedule)) return;
+  const int64_t most = most_sums(target, schedule);
+  if (!is_plain(definition, schedule) || fewest_sums(schedule) > most) return;
   std::vector<Expr> factors;
   collect_factors(definition.accumulators[0].value, factors);
   const std::vector<Axis> loops = reduction_loops(definition, schedule);
@@ -84,6 +91,7 @@ void factor_sums(const loop::Definition& definition, const TargetInfo& target,
   schedule.factor = product_of({factors.begin(), others});
   schedule.factored = product_of({others, factors.end()});
   schedule.factor_depth = depth;
+  schedule.factored_sums = most;
 }
 
 }  // namespace backcast

@@ -102,8 +102,7 @@ Expansion::Expansion(const Definition& definition, const Kernel& kernel,
   for (const Accumulator& acc : definition.accumulators) {
     guards_.emplace_back();
     const Expr step = without_guard(acc, guards_.back());
-    values_.push_back(
-        with_nibbles(schedule, with_unpacked(schedule.factor ? schedule.factored : step)));
+    values_.push_back(with_nibbles(schedule, with_unpacked(step)));
   }
   share_guards();
   for (const loop::DefinitionOutput& output : definition.outputs) {

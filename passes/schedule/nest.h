@@ -156,9 +156,10 @@ struct NestSchedule {
   // What the results add to the sum is what it begins with; may be empty.
   loop::Expr addend;
   // A factor of every step of the reduction's loops from `factor_depth` inwards: it multiplies the
-  // sum of these, of which `factored` is a step. May be empty.
+  // sum of these, of which `factored` is a step, in tiles of so many sums at most. May be empty.
   loop::Expr factor, factored;
   size_t factor_depth = 0;
+  int64_t factored_sums = 0;
   // The rows of a tile leave its registers first and end in a loop: an epilogue that needs
   // registers of its own.
   bool rolled_epilogue = false;
