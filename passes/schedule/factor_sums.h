@@ -7,7 +7,7 @@
 
 namespace backcast {
 
-/// Sets NestSchedule::factor where registers hold a second sum for each of the tile's.
+/// Sets NestSchedule::factor where registers hold a second sum for each that some tile has.
 ///   Requires: a schedule that is otherwise complete.
 void factor_sums(const loop::Definition& definition, const TargetInfo& target,
                  NestSchedule& schedule);
