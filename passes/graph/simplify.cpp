@@ -137,10 +137,9 @@ class Simplification {
   /// that takes more room; null otherwise.
   const Literal* spread_or_cast_constant(ValueId id) const {
     const Node& node = builder_.node(id);
-    if (node.op == &ops::cast && bytes_of(node.type) >= 0) {
-      return constant_of(builder_, node.operands[0]);
-    }
-    return bytes_of(builder_.node(id).type) < 0 ? nullptr : spread_constant_of(builder_, id);
+    if (bytes_of(node.type) < 0) return nullptr;
+    return node.op == &ops::cast ? constant_of(builder_, node.operands[0])
+                                 : spread_constant_of(builder_, id);
   }
 
   static bool mentions_symbols(const Attrs& attrs) {

@@ -73,7 +73,7 @@ bool Chooser::multiplies_registers() const {
 /// Operations of a step that make factors of 4-bit integers, once for all rows of a tile. (Those of
 /// bytes go on beside products: tiles chosen for them were slower on AVX-512, having one column.)
 int64_t Chooser::conversions() const {
-  if (schedule_.tile_axis.empty() || !limits_.even || adds_products()) return 0;
+  if (schedule_.tile_axis.empty() || !limits_.even) return 0;
   int64_t operations = 0;
   const std::function<bool(const Expr&)> converts = [&](const Expr& e) {
     if (e->kind == loop::ExprKind::access) return false;

@@ -37,8 +37,8 @@ void Expansion::share_guards() {
 
 /// `fixed`: values of reduction axes that are unrolled.
 Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindings& reduce) {
-  const bool has_factor = static_cast<bool>(schedule_.factor) && whole_sums_.empty() &&
-                          rows() * vectors() * schedule_.chains <= schedule_.factored_sums;
+  const bool has_factor =
+      whole_sums_.empty() && rows() * vectors() * schedule_.chains <= schedule_.factored_sums;
   if (has_factor && depth == schedule_.factor_depth) {
     return factored_loops(depth, bindings, reduce);
   }

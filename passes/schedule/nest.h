@@ -156,7 +156,7 @@ struct NestSchedule {
   // What the results add to the sum is what it begins with; may be empty.
   loop::Expr addend;
   // A factor of every step of the reduction's loops from `factor_depth` inwards: it multiplies the
-  // sum of these, of which `factored` is a step, in tiles of so many sums at most. May be empty.
+  // sum of these, of which `factored` is a step, in tiles of so many sums at most; none: 0.
   loop::Expr factor, factored;
   size_t factor_depth = 0;
   int64_t factored_sums = 0;

@@ -33,7 +33,7 @@ class SideBuffers {
                             loop::BufferParam written, int64_t macs, loop::Kernel& kernel,
                             loop::Step& step);
 
-  /// Whether the call reads more constants whose values fit in 4 bits than single ones.
+  /// Whether the call reads a constant of several elements, all of which fit in 4 bits.
   bool reads_nibbles(const loop::Kernel& kernel, const loop::Step& step) const;
   /// Marks the packed constants of a schedule whose values fit in 4 bits (nibbles.h).
   void hold_nibbles(const loop::Kernel& kernel, const loop::Step& step, NestSchedule& chosen) const;

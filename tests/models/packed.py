@@ -20,7 +20,7 @@ def packed(values, bits):
 
 def weights():
     """A network of every form of such weights: a table, products with zero points that are packed,
-    floats or none, a rest of a block, ONNX's own int4, and a table that is also a factor."""
+    floats or none, a rest of a block, ONNX's own int4, scales that two share."""
     g = GraphBuilder("packed_weights", seed=47, opset=21)
 
     def integers(shape, bits):
