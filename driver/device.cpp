@@ -27,6 +27,9 @@ fs::path harness_folder() {
   return fs::exists(installed / "harness.c") ? installed : fs::path(BACKCAST_SOURCE_HARNESS);
 }
 
+/// clang's linker for WebAssembly, a package of its own: lld-19.
+constexpr const char* kWasmLinker = "wasm-ld-19";
+
 std::vector<std::string> words(const std::string& text) {
   std::istringstream in(text);
   std::vector<std::string> result;
@@ -132,11 +135,14 @@ struct DeviceImage::Impl {
     throw InternalError("the library has no function " + name);
   }
 
+  void require(const std::string& program) const {
+    if (program == "./harness" || program_exists(program)) return;
+    throw CompileError(
+        fmt::format("{} is needed to run target {} here; install it", program, target.name));
+  }
+
   void check(const std::vector<std::string>& command, const char* what) const {
-    if (command[0] != "./harness" && !program_exists(command[0])) {
-      throw CompileError(
-          fmt::format("{} is needed to run target {} here; install it", command[0], target.name));
-    }
+    require(command[0]);
     SubprocessResult result = run_subprocess(command, folder.path().string(), 600);
     if (result.status != 0) {
       throw InternalError(fmt::format("{} failed with status {}:\n{}", what, result.status,
@@ -145,6 +151,7 @@ struct DeviceImage::Impl {
   }
 
   bool bare() const { return target.runner == Runner::qemu_system; }
+  bool is_wasm() const { return target.runner == Runner::node; }
   std::string compiler() const {
     return target.runner == Runner::native || target.cross_compiler.empty() ? "cc"
                                                                             : target.cross_compiler;
@@ -188,6 +195,10 @@ struct DeviceImage::Impl {
            {"harness_io_semihosting.c", "harness_memory.c", "startup_cortex_m.c"}) {
         sources.push_back(name);
       }
+    } else if (is_wasm()) {
+      require(kWasmLinker);
+      command.push_back("-ffreestanding");
+      sources.insert(sources.end(), {"harness_io_wasm.c", "harness_memory.c"});
     } else {
       sources.push_back("harness_io_posix.c");
     }
@@ -203,6 +214,11 @@ struct DeviceImage::Impl {
            {std::string("-nostdlib"), std::string("-nostartfiles"), "-L" + h.string(),
             std::string("-T"), target.qemu + ".ld", std::string("-lgcc"),
             std::string("-Wl,--no-enum-size-warning")}) {
+        command.push_back(word);
+      }
+    } else if (is_wasm()) {
+      for (const char* word :
+           {"-nostdlib", "-Wl,--no-entry", "-Wl,--stack-first", "-Wl,-z,stack-size=1048576"}) {
         command.push_back(word);
       }
     } else if (target.runner == Runner::qemu_user) {
@@ -230,6 +246,10 @@ struct DeviceImage::Impl {
               "enable=on,target=native,chardev=console,arg=harness,arg=request,arg=response",
               "-kernel",
               "harness"};
+    }
+    if (is_wasm()) {
+      return {target.qemu, (harness_folder() / "harness.mjs").string(), "harness", "request",
+              "response"};
     }
     if (target.runner == Runner::qemu_user) {
       // Debian has the same emulator twice: qemu-user, and qemu-user-static with this ending.
@@ -293,9 +313,7 @@ std::vector<DeviceReply> DeviceImage::run(const std::vector<DeviceCall>& calls) 
   }
   write_files(impl_->folder.path().string(), {{"request", request}});
   std::vector<std::string> command = impl_->run_command();
-  if (command[0] != "./harness" && !program_exists(command[0])) {
-    throw CompileError(command[0] + " is needed to run target " + impl_->target.name + " here");
-  }
+  impl_->require(command[0]);
   SubprocessResult result = run_subprocess(command, impl_->folder.path().string(), 900);
   if (result.status == HARNESS_EXIT_MEMORY) {
     throw CompileError(

@@ -75,20 +75,41 @@ std::string section_macro(const Abi& abi) {
       abi.macro_prefix, abi.prefix);
 }
 
-/// The file's bytes are read by the assembler; C knows them as one array.
-std::string include_text(const Abi& abi, const std::string& file_name, int64_t alignment,
-                         size_t bytes) {
+/// Assembler that makes the file, whose path is the macro's, an object in a section of its own. In
+/// WebAssembly's every object has a type and a size, and sections have no stack.
+std::string include_directives(const Abi& abi, const TargetInfo& target, int64_t alignment,
+                               size_t bytes) {
+  const bool wasm = target.architecture == Architecture::wasm32;
+  const std::string begin = wasm ? fmt::format(
+                                       ".section .rodata.{0},\\\"\\\",@\\n\"\n"
+                                       "        \".type {0}_constants,@object\\n",
+                                       abi.prefix)
+                                 : fmt::format(".pushsection .rodata.{0},\\\"a\\\"\\n", abi.prefix);
+  const std::string end =
+      wasm ? fmt::format(".size {}_constants, {}", abi.prefix, bytes) : ".popsection";
   return fmt::format(
-      "/* The constants are the {3} bytes of the file {2}, which the assembler includes: compile\n"
-      " * in its folder, or define {1}_CONSTANTS_FILE as its path, in quotes. */\n"
-      "#ifndef {1}_CONSTANTS_FILE\n#define {1}_CONSTANTS_FILE \"{2}\"\n#endif\n"
-      "__asm__(\".pushsection .rodata.{0},\\\"a\\\"\\n\"\n"
+      "__asm__(\"{2}\"\n"
       "        \".balign {4}\\n\"\n"
       "        \"{0}_constants:\\n\"\n"
       "        \".incbin \\\"\" {1}_CONSTANTS_FILE \"\\\"\\n\"\n"
-      "        \".popsection\\n\");\n"
-      "extern const unsigned char {0}_constants[{3}] __attribute__((visibility(\"hidden\")));\n\n",
-      abi.prefix, abi.macro_prefix, file_name, bytes, alignment);
+      "        \"{3}\\n\");\n",
+      abi.prefix, abi.macro_prefix, begin, end, alignment);
+}
+
+/// The file's bytes are read by the assembler; C knows them as one array.
+std::string include_text(const Abi& abi, const TargetInfo& target, const std::string& file_name,
+                         int64_t alignment, size_t bytes) {
+  return fmt::format(
+             "/* The constants are the {2} bytes of the file {1}, which the assembler includes: "
+             "compile\n"
+             " * in its folder, or define {0}_CONSTANTS_FILE as its path, in quotes. */\n"
+             "#ifndef {0}_CONSTANTS_FILE\n#define {0}_CONSTANTS_FILE \"{1}\"\n#endif\n",
+             abi.macro_prefix, file_name, bytes) +
+         include_directives(abi, target, alignment, bytes) +
+         fmt::format(
+             "extern const unsigned char {}_constants[{}] "
+             "__attribute__((visibility(\"hidden\")));\n\n",
+             abi.prefix, bytes);
 }
 
 /// The initial values of the state as one struct, a member per variable.
@@ -134,8 +155,8 @@ void append_initial_bytes(const loop::Program& program, const Abi& abi, Constant
 
 }  // namespace
 
-ConstantsText constants_text(const loop::Program& program, const Abi& abi, int64_t inline_bytes,
-                             const std::string& file_name) {
+ConstantsText constants_text(const loop::Program& program, const Abi& abi, const TargetInfo& target,
+                             int64_t inline_bytes, const std::string& file_name) {
   ConstantsText result;
   const std::set<BufferId> used = linked_constants(program);
   if (used.empty()) return result;
@@ -164,7 +185,7 @@ ConstantsText constants_text(const loop::Program& program, const Abi& abi, int64
   }
   if (total > inline_bytes) {
     append_initial_bytes(program, abi, result);
-    result.text = include_text(abi, file_name, alignment, result.binary.size());
+    result.text = include_text(abi, target, file_name, alignment, result.binary.size());
   } else {
     append_initial(program, abi, result);
     result.text += '\n';

@@ -7,6 +7,7 @@
 
 #include "backend/library/abi.h"
 #include "ir/loop/program.h"
+#include "ir/target/target_info.h"
 
 namespace backcast::c_backend {
 
@@ -19,7 +20,7 @@ struct ConstantsText {
 };
 
 /// The constants that steps mention. More than `inline_bytes` in total go into a file `file_name`.
-ConstantsText constants_text(const loop::Program& program, const Abi& abi, int64_t inline_bytes,
-                             const std::string& file_name);
+ConstantsText constants_text(const loop::Program& program, const Abi& abi, const TargetInfo& target,
+                             int64_t inline_bytes, const std::string& file_name);
 
 }  // namespace backcast::c_backend

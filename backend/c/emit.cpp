@@ -105,8 +105,8 @@ CSource emit_c(const loop::Program& program, const TargetInfo& target, const COp
   CSource result;
   result.command = command_of(program, target);
   result.constants_name = program.name + ".constants.bin";
-  c_backend::ConstantsText constants =
-      c_backend::constants_text(program, abi, options.inline_constants, result.constants_name);
+  c_backend::ConstantsText constants = c_backend::constants_text(
+      program, abi, target, options.inline_constants, result.constants_name);
   result.constants_bin = std::move(constants.binary);
 
   Prelude prelude(target);

@@ -59,6 +59,15 @@ std::string x86_body(Prelude& prelude, Type type) {
                      product, generic_body(prelude, type));
 }
 
+std::string wasm_body(Prelude& prelude, Type type) {
+  if (type.lanes != 4) return by_registers(prelude, type, {"a", "b"}, product_on);
+  const std::string pairs = prelude.type({Scalar::i16, 8});
+  return fmt::format(
+      "#if defined(__wasm_simd128__)\n"
+      "  return __builtin_wasm_dot_s_i32x4_i16x8(({0})a, ({0})b);\n#else\n{1}#endif\n",
+      pairs, generic_body(prelude, type));
+}
+
 /// `lines` where the compiler has Arm's instructions on pairs, else `otherwise`.
 std::string arm_body(Prelude& prelude, std::string_view lines, const std::string& otherwise) {
   prelude.helper("arm_acle", [] {
@@ -98,6 +107,9 @@ std::string body(Prelude& prelude, Type type) {
   if (!target.pair_products) return generic_body(prelude, type);
   if (target.architecture == Architecture::x86_64) {
     return type.is_vector() ? x86_body(prelude, type) : generic_body(prelude, type);
+  }
+  if (target.architecture == Architecture::wasm32) {
+    return type.is_vector() ? wasm_body(prelude, type) : generic_body(prelude, type);
   }
   BC_CHECK(is_arm(target), "{} has pair products of a kind unknown here", target.name);
   if (type.is_vector()) return lanewise_body(prelude, type);

@@ -53,6 +53,8 @@ std::string gcc_sqrt(Prelude& prelude, Type type) {
       if (type.is_vector()) break;
       return fmt::format("  __asm__(\"fsqrt.{} %0, %1\" : \"=f\"(r) : \"f\"(a));\n",
                          is_double ? "d" : "s");
+    case Architecture::wasm32:
+      break;  // gcc has no such target
   }
   const Type scalar = type.with_lanes(1);
   return by_lanes(type, unary_text(prelude, Op::sqrt, scalar, {"a[lane]"}).text);

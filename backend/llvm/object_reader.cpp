@@ -3,6 +3,7 @@
 
 #include <llvm/Object/Archive.h>
 #include <llvm/Object/ELFObjectFile.h>
+#include <llvm/Object/Wasm.h>
 
 #include "ir/graph/error.h"
 
@@ -25,28 +26,67 @@ ObjectSection section_of(const llvm::object::ELFSectionRef& section) {
   return result;
 }
 
+ObjectSymbol symbol_of(const llvm::object::SymbolRef& symbol) {
+  const uint32_t flags = checked(symbol.getFlags(), "symbol");
+  ObjectSymbol result;
+  result.name = checked(symbol.getName(), "symbol").str();
+  result.defined = (flags & llvm::object::SymbolRef::SF_Undefined) == 0;
+  result.global = (flags & llvm::object::SymbolRef::SF_Global) != 0;
+  return result;
+}
+
+void read_elf(const llvm::object::ELFObjectFileBase& file, ObjectSummary& summary) {
+  summary.elf_flags = file.getPlatformFlags();
+  for (const llvm::object::ELFSectionRef section : file.sections()) {
+    summary.sections.push_back(section_of(section));
+  }
+  for (const llvm::object::ELFSymbolRef symbol : file.symbols()) {
+    ObjectSymbol entry = symbol_of(symbol);
+    entry.bytes = static_cast<int64_t>(symbol.getSize());
+    if (!entry.name.empty()) summary.symbols.push_back(std::move(entry));
+  }
+}
+
+/// What the linker puts into memory are segments of data; a section holds all of them, another one
+/// all code.
+void read_wasm(const llvm::object::WasmObjectFile& file, ObjectSummary& summary) {
+  for (const llvm::object::SectionRef& section : file.sections()) {
+    if (!section.isText()) continue;
+    summary.sections.push_back({checked(section.getName(), "section").str(),
+                                static_cast<int64_t>(section.getSize()), true, false, true});
+  }
+  for (const llvm::object::WasmSegment& segment : file.dataSegments()) {
+    summary.sections.push_back({segment.Data.Name.str(),
+                                static_cast<int64_t>(segment.Data.Content.size()), true,
+                                !segment.Data.Name.starts_with(".rodata"), false});
+  }
+  for (const llvm::object::SymbolRef& symbol : file.symbols()) {
+    const llvm::object::WasmSymbol& of_wasm = file.getWasmSymbol(symbol);
+    // The others are the engine's: the stack pointer, the table of functions that are called by
+    // address.
+    if (!of_wasm.isTypeFunction() && !of_wasm.isTypeData()) continue;
+    ObjectSymbol entry = symbol_of(symbol);
+    entry.global = of_wasm.isBindingGlobal() || of_wasm.isBindingWeak();
+    if (of_wasm.isTypeFunction() && entry.defined) entry.bytes = file.getSymbolSize(symbol);
+    summary.symbols.push_back(std::move(entry));
+  }
+}
+
 }  // namespace
 
 ObjectSummary read_object(std::string_view bytes) {
   const llvm::MemoryBufferRef buffer(llvm::StringRef(bytes.data(), bytes.size()), "object");
   const std::unique_ptr<llvm::object::ObjectFile> file =
-      checked(llvm::object::ObjectFile::createELFObjectFile(buffer), "object");
-  const auto& elf = llvm::cast<llvm::object::ELFObjectFileBase>(*file);
+      checked(llvm::object::ObjectFile::createObjectFile(buffer), "object");
   ObjectSummary result;
   result.architecture = llvm::Triple::getArchTypeName(file->getArch()).str();
   result.bits = 8 * file->getBytesInAddress();
-  result.elf_flags = elf.getPlatformFlags();
-  for (const llvm::object::ELFSectionRef section : elf.sections()) {
-    result.sections.push_back(section_of(section));
-  }
-  for (const llvm::object::ELFSymbolRef symbol : elf.symbols()) {
-    const uint32_t flags = checked(symbol.getFlags(), "symbol");
-    ObjectSymbol entry;
-    entry.name = checked(symbol.getName(), "symbol").str();
-    entry.defined = (flags & llvm::object::SymbolRef::SF_Undefined) == 0;
-    entry.global = (flags & llvm::object::SymbolRef::SF_Global) != 0;
-    entry.bytes = static_cast<int64_t>(symbol.getSize());
-    if (!entry.name.empty()) result.symbols.push_back(std::move(entry));
+  if (const auto* wasm = llvm::dyn_cast<llvm::object::WasmObjectFile>(file.get())) {
+    read_wasm(*wasm, result);
+  } else {
+    const auto* elf = llvm::dyn_cast<llvm::object::ELFObjectFileBase>(file.get());
+    BC_CHECK(elf != nullptr, "an object that is neither ELF nor WebAssembly");
+    read_elf(*elf, result);
   }
   return result;
 }

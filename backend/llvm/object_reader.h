@@ -1,5 +1,5 @@
-// What an ELF object holds: for the size report, and for the tests that hold a library to its
-// contract.
+// What an object, ELF or WebAssembly, holds: for the size report, and for the tests that hold a
+// library to its contract.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ struct ObjectSymbol {
 struct ObjectSummary {
   std::string architecture;  // LLVM's name: "x86_64", "thumb", "aarch64", …
   int bits = 0;              // 32 or 64
-  uint32_t elf_flags = 0;    // e_flags of the header
+  uint32_t elf_flags = 0;    // e_flags of an ELF header
   std::vector<ObjectSection> sections;
   std::vector<ObjectSymbol> symbols;
 };
 
-/// InternalError when the bytes are no ELF object.
+/// InternalError when the bytes are neither.
 ObjectSummary read_object(std::string_view bytes);
 
 /// Names and bytes of an archive's members, in order; InternalError when it is none.

@@ -3,6 +3,7 @@
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/IntrinsicsAArch64.h>
 #include <llvm/IR/IntrinsicsARM.h>
+#include <llvm/IR/IntrinsicsWebAssembly.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <optional>
@@ -36,6 +37,13 @@ llvm::Value* emit_pmaddwd(Builder& builder, llvm::Value* a, llvm::Value* b) {
   llvm::Type* pairs = lanes_of_bits(builder, 16, 2 * lanes);
   return builder.CreateIntrinsic(
       id, {}, {builder.CreateBitCast(a, pairs), builder.CreateBitCast(b, pairs)});
+}
+
+llvm::Value* emit_wasm_dot(Builder& builder, llvm::Value* a, llvm::Value* b) {
+  llvm::Type* pairs = lanes_of_bits(builder, 16, 8);
+  return builder.CreateIntrinsic(
+      llvm::Intrinsic::wasm_dot, {},
+      {builder.CreateBitCast(a, pairs), builder.CreateBitCast(b, pairs)});
 }
 
 // ---- bytes -----------------------------------------------------------------------------------
@@ -133,10 +141,11 @@ llvm::Value* emit_pair_product(Builder& builder, const Types& types, llvm::Value
                                llvm::Value* b) {
   const TargetInfo& target = types.target();
   if (!target.pair_products) return by_halves(builder, a, b);
-  if (target.architecture == Architecture::x86_64) {
+  const bool wasm = target.architecture == Architecture::wasm32;
+  if (wasm || target.architecture == Architecture::x86_64) {
     if (lanes_of(a) == 1) return by_halves(builder, a, b);
     return by_registers(builder, target.vector_lanes(4), a, b, [&](llvm::Value* x, llvm::Value* y) {
-      return emit_pmaddwd(builder, x, y);
+      return wasm ? emit_wasm_dot(builder, x, y) : emit_pmaddwd(builder, x, y);
     });
   }
   BC_CHECK(is_arm(target), "{} has pair products of a kind unknown here", target.name);

@@ -33,6 +33,9 @@ constexpr unsigned char kRiscv32[] = {
 constexpr unsigned char kRiscv64[] = {
 #include "bc_runtime_riscv64.inc"
 };
+constexpr unsigned char kWasm32[] = {
+#include "bc_runtime_wasm32.inc"
+};
 
 llvm::StringRef bitcode_of(Architecture architecture) {
   const auto bytes = [](const auto& array) {
@@ -51,6 +54,8 @@ llvm::StringRef bitcode_of(Architecture architecture) {
       return bytes(kRiscv32);
     case Architecture::riscv64:
       return bytes(kRiscv64);
+    case Architecture::wasm32:
+      return bytes(kWasm32);
   }
   BC_CHECK(false, "no runtime for architecture {}", static_cast<int>(architecture));
 }

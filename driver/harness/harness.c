@@ -91,6 +91,7 @@ __attribute__((noinline)) static int32_t call_below(const harness_case *which,
                                                     size_t arena_bytes) {
   volatile unsigned char gap[kStackGap];
   gap[0] = 0;
+  __asm__ volatile("" : : "r"(gap)); /* else clang keeps the one byte that is used */
   harness_stack_base = harness_stack_pointer();
   int32_t status = which->run(inputs, outputs, dims, arena, arena_bytes);
   return status + gap[0];

@@ -69,6 +69,11 @@ static inline uintptr_t harness_stack_pointer(void) {
   __asm__ volatile("mov %%rsp, %0" : "=r"(pointer));
 #elif defined(__riscv)
   __asm__ volatile("mv %0, sp" : "=r"(pointer));
+#elif defined(__wasm__)
+  __asm__ volatile(
+      ".globaltype __stack_pointer, i32\n"
+      "global.get __stack_pointer\nlocal.set %0"
+      : "=r"(pointer));
 #else
   pointer = (uintptr_t)__builtin_frame_address(0);
 #endif

@@ -10,10 +10,10 @@
 
 namespace backcast {
 
-enum class Architecture : uint8_t { x86_64, aarch64, arm, thumb, riscv32, riscv64 };
+enum class Architecture : uint8_t { x86_64, aarch64, arm, thumb, riscv32, riscv64, wasm32 };
 
 /// How `verify` runs a library of this target.
-enum class Runner : uint8_t { none, native, qemu_user, qemu_system };
+enum class Runner : uint8_t { none, native, qemu_user, qemu_system, node };
 
 /// What MXCSR, the control word of SSE, has beside the usual to flush results to zero and to take
 /// denormal operands for zeros.
@@ -64,7 +64,7 @@ struct TargetInfo {
 
   // Running under test
   Runner runner = Runner::none;
-  std::string qemu;            // qemu_user: program; qemu_system: machine ("mps2-an386")
+  std::string qemu;            // qemu_user, node: program; qemu_system: machine ("mps2-an386")
   std::string qemu_cpu;        // qemu_user: -cpu
   std::string cross_compiler;  // for verify's harness: "aarch64-linux-gnu-gcc"
   std::string compiler_flags;  // for --emit c and the harness: "-mcpu=cortex-m4 -mthumb …"

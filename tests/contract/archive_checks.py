@@ -3,6 +3,7 @@
 import re
 
 import elf_reader
+import wasm_reader
 
 # The compiler's arithmetic helpers by their documented names (ARM's run-time ABI; libgcc's integer
 # and soft-float routines). Nothing of libm is among them.
@@ -18,6 +19,10 @@ GCC_HELPERS = re.compile(
     r"|(ctz|clz|popcount|ffs|parity|bswap)[sdt]i2"
     r"|(fix|fixuns)[hsdt]f[sdt]i|(float|floatun)[sdt]i[hsdt]f"
     r"|(extend|trunc)[hsdt]f[hsdt]f2)")
+
+
+def read_object(body):
+    return (wasm_reader if body[:4] == b"\0asm" else elf_reader).read_object(body)
 
 
 def allowed_undefined(name, arm):
@@ -37,7 +42,7 @@ def check_archive(data, prefix, arm, macros):
         # Date, owner and group are constants, or two compilations would differ.
         if header[16:40].split() != [b"0", b"0", b"0"]:
             faults.append(f"{name}: date or owner in the archive")
-        sections, symbols = elf_reader.read_object(body)
+        sections, symbols = read_object(body)
         for section in sections:
             if section.allocated and section.writable and section.bytes:
                 faults.append(f"{name}: writable section {section.name}, {section.bytes} bytes")
@@ -62,7 +67,7 @@ def offered(data):
     """The global symbols that an archive defines."""
     found = set()
     for _, body, _ in elf_reader.members(data):
-        _, symbols = elf_reader.read_object(body)
+        _, symbols = read_object(body)
         found |= {symbol.name for symbol in symbols if symbol.defined and symbol.is_global}
     return found
 

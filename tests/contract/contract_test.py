@@ -159,7 +159,9 @@ class Contract:
                     set(output) <= {fill} for output in outputs))
                 continue
             self.expect(where, f"status {status}", status == 0)
-            self.expect(where, f"stack {stack} of {promised}", 0 < stack <= promised)
+            # WebAssembly keeps return addresses and registers where no address reaches.
+            least = 0 if self.target == "wasm32" else 1
+            self.expect(where, f"stack {stack} of {promised}", least <= stack <= promised)
             self.expect(where, "what memory held before changes the outputs",
                         first.setdefault(library.prefix, outputs) == outputs)
             print(f"  {library.prefix}: stack {stack} of {promised}, arena used to {used} of "
@@ -215,7 +217,7 @@ def main():
     parser.add_argument("--types", default=str(ROOT / "runtime-c/include/bc_types.h"))
     options = parser.parse_args()
     target = harness_test.TARGETS[options.target]
-    for tool in (target["compiler"], target["emulator"]):
+    for tool in (target.get(part) for part in ("compiler", "linker", "emulator")):
         if tool and not shutil.which(tool):
             print(f"{tool} is not installed: skipped")
             return 77

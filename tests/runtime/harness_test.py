@@ -33,7 +33,16 @@ def linux(compiler, emulator=None, flags=()):
             "link": [] if emulator is None else ["-static"], "emulator": emulator, "board": None}
 
 
+# A compiler of WebAssembly is a clang with its linker, another package.
+WASM = {"compiler": "clang-19", "linker": "wasm-ld-19",
+        "sources": ["harness.c", "harness_io_wasm.c", "harness_memory.c"],
+        "flags": ["--target=wasm32", "-msimd128", "-mbulk-memory", "-ffreestanding"],
+        "link": ["-nostdlib", "-Wl,--no-entry", "-Wl,--stack-first",
+                 "-Wl,-z,stack-size=1048576"],
+        "emulator": "node", "script": [str(HARNESS / "harness.mjs"), "harness"], "board": None}
+
 TARGETS = {
+    "wasm32": WASM,
     "native": linux("gcc"),
     "aarch64": linux("aarch64-linux-gnu-gcc", "qemu-aarch64-static"),
     "armv7hf": linux("arm-linux-gnueabihf-gcc", "qemu-arm-static",
@@ -106,7 +115,8 @@ class Harness:
                        "arg=harness,arg=request,arg=response",
                        "-kernel", "harness"]
         else:
-            command = ([emulator] if emulator else []) + ["./harness", "request", "response"]
+            program = self.target.get("script", ["./harness"])
+            command = ([emulator] if emulator else []) + [*program, "request", "response"]
         run = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120,
                              stdin=subprocess.DEVNULL)
         response = self.folder / "response"
@@ -192,7 +202,7 @@ def main():
         print(f"usage: harness_test.py {'|'.join(TARGETS)}", file=sys.stderr)
         return 2
     name = sys.argv[1]
-    for tool in (TARGETS[name]["compiler"], TARGETS[name]["emulator"]):
+    for tool in (TARGETS[name].get(part) for part in ("compiler", "linker", "emulator")):
         if tool and not shutil.which(tool):
             print(f"{tool} is not installed: skipped")
             return 77
