@@ -2,7 +2,7 @@
 """Uses Backcast as its users do: packaging_test.py BUILD_DIR.
 
 Installs a finished build into a temporary folder, configures every example against it, builds and
-runs them: on this machine, and the firmware in QEMU.
+runs them: on this machine, the firmware in QEMU, the web page's network under Node.js.
 """
 
 import pathlib
@@ -82,6 +82,13 @@ def main():
             run("ctest", "--test-dir", examples.build(example, "-DCMAKE_BUILD_TYPE=Debug"),
                 "--output-on-failure", "--no-tests=error")
             print(f"{example}: as expected")
+
+        if all(map(shutil.which, ("clang-19", "wasm-ld-19", "node"))):
+            run("ctest", "--test-dir", examples.build("web"), "--output-on-failure",
+                "--no-tests=error")
+            print("web: as expected")
+        else:
+            print("web: not run, clang-19, wasm-ld-19 or node is missing")
 
         if shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm"):
             toolchain = f"-DCMAKE_TOOLCHAIN_FILE={TOOLCHAIN}"
