@@ -161,8 +161,10 @@ class Candidate {
     // From memory, rows come no faster when every other one is left out.
     const bool from_memory =
         target_.l2_bytes > 0 && context_.program_bytes > SkippingCosts::held(target_);
-    // Tiles of rows load a weight once, others multiply straight from memory.
-    const bool loads_apart = target_.vector_bits == 0 || target_.loads_apart();
+    // Tiles of rows load a weight once, others multiply straight from memory; where a product and
+    // its sum are two instructions, a third one to load does not outweigh both left out.
+    const bool loads_apart =
+        target_.vector_bits == 0 || (target_.loads_apart() && target_.uses_fma());
     if (costs().results() == 1 ? from_memory : loads_apart) return false;
     if (schedule.vector_axis.empty() || !schedule.lane_axis.empty() ||
         !schedule.block_axes.empty() || !schedule.tile_axis.empty() || schedule.jam > 1 ||
