@@ -10,7 +10,7 @@ import goals
 import networks
 import rounds
 import workers
-from areas.host_sides import (OURS, PEERS, WRONG, largest_difference, our_sides, peer_sides,
+from areas.host_sides import (OURS, PEERS, WASM, WRONG, largest_difference, our_sides, peer_sides,
                               write_inputs)
 from rounds import Side, quantiles, ratios
 from tables import DASH, Table, explain, median, number, percent, spread
@@ -89,7 +89,7 @@ def ours_table(content):
         if lib is None:
             continue
         over = ort["over"]["lib"]
-        c = [sides.get(side) for side in ("C, gcc", "C, clang")]
+        c = [sides.get(side) for side in ("C, gcc", "C, clang", WASM)]
         rows.append([name, median(ort["us"]), median(lib["us"]), spread(over),
                      *goals.verdict(NAME, name, "ORT / ours", over["median"]),
                      f"{lib['gmacs']['median']:.1f}", percent(lib["of_peak"]["median"]),
@@ -97,7 +97,7 @@ def ours_table(content):
                        else DASH for side in c)])
     return Table("Backcast beside ONNX Runtime, one thread, batch 1, µs",
                  ["model", "ORT", "lib", "ORT / lib (p10–p90)", "goal", "", "lib, GMAC/s",
-                  "of FMA peak", "C, gcc (C / lib)", "C, clang (C / lib)"], rows)
+                  "of FMA peak", "C, gcc (C / lib)", "C, clang (C / lib)", "WebAssembly (/ lib)"], rows)
 
 
 def peers_table(content):

@@ -9,8 +9,9 @@ import workers
 from areas import generators
 from rounds import Side
 
+WASM = "WebAssembly"
 OURS = {"lib": ("lib", None), "C, gcc": ("c", ("gcc-12", "gcc")),
-        "C, clang": ("c", ("clang-19", "clang"))}
+        "C, clang": ("c", ("clang-19", "clang")), WASM: ("lib", None)}
 # name: environment, worker, further arguments
 PEERS = {"ORT": (None, "ort_worker.py", []),
          "PyTorch eager": ("torch", "torch_worker.py", ["eager"]),
@@ -29,6 +30,9 @@ def our_sides(program, folder, model, flags, options, notes):
     for name, (emit, names) in OURS.items():
         if not options.wants(name):
             continue
+        if name == WASM:
+            add_wasm_side(sides, libraries, program, folder, model, flags)
+            continue
         compiler = common.compiler(*names) if names else None
         if names and compiler is None:
             sides.append(Side(name, absent="no such compiler"))
@@ -46,6 +50,30 @@ def our_sides(program, folder, model, flags, options, notes):
         sides.append(Side(name, [worker, folder / "inputs", library.folder / "outputs"],
                           library.folder / "outputs", build_seconds=time.monotonic() - started))
     return sides, libraries
+
+
+def add_wasm_side(sides, libraries, program, folder, model, flags):
+    """The library for wasm32 in V8, all of it by the optimising compiler."""
+    node, linker = common.compiler("node", "nodejs"), common.compiler("wasm-ld-19", "wasm-ld")
+    if node is None or linker is None:
+        sides.append(Side(WASM, absent="node and wasm-ld, of nodejs and lld-19, are needed"))
+        return
+    try:
+        library = common.compile_model(program, model, folder / WASM, "m", target="wasm32",
+                                       options=flags)
+        linked = library.folder / "m.wasm"
+        common.run_tool([linker, "--no-entry", "--export=m_run", "--export=__heap_base",
+                         library.folder / "libm.a", "-o", linked])
+    except RuntimeError as error:
+        sides.append(Side(WASM, absent=str(error)))
+        return
+    libraries[WASM] = library
+    sizes = [",".join(str(tensor.bytes) for tensor in tensors)
+             for tensors in (library.inputs, library.outputs)]
+    outputs = library.folder / "outputs"
+    sides.append(Side(WASM, [node, "--no-liftoff", common.BENCH / "host/wasm_worker.mjs", linked,
+                             "m_run", library.report["arena_bytes"], *sizes, folder / "inputs",
+                             outputs], outputs))
 
 
 def worker_side(name, python, worker, folder, model, words=(), threads=1):
