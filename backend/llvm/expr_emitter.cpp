@@ -152,38 +152,67 @@ llvm::Value* ExprEmitter::variable(const Place& place, const Expr& index) {
   return place.variables[static_cast<size_t>(i)];
 }
 
-llvm::Value* ExprEmitter::address(const Place& place, loop::Type value, llvm::Value* index,
-                                  int64_t offset) {
+llvm::Value* ExprEmitter::address(const Place& place, loop::Type value, const Index& index) {
   BC_CHECK(place.element.lanes == 1 || place.element.lanes == value.lanes,
            "a value of type {} in an array of {}", value.to_string(), place.element.to_string());
   llvm::Type* element = types_.memory(place.element);
-  llvm::Value* start = builder_.CreateGEP(element, place.pointer, index);
-  if (offset == 0) return start;
-  return builder_.CreateGEP(element, start, llvm::ConstantInt::getSigned(types_.index(), offset));
+  // WebAssembly adds constants to addresses as it adds offsets to a pointer that does not wrap.
+  auto flags = llvm::GEPNoWrapFlags::none();
+  if (index.is_natural && types_.target().architecture == Architecture::wasm32) {
+    flags = llvm::GEPNoWrapFlags::inBounds() | llvm::GEPNoWrapFlags::noUnsignedWrap();
+  }
+  llvm::Value* start = builder_.CreateGEP(element, place.pointer, index.terms, "", flags);
+  if (index.offset == 0) return start;
+  llvm::Constant* offset = llvm::ConstantInt::getSigned(types_.index(), index.offset);
+  return builder_.CreateGEP(element, start, offset, "", flags);
 }
 
-llvm::Value* ExprEmitter::emit_terms(const Expr& index, int64_t& offset) {
+bool is_natural(const Expr& expr, const Environment& environment) {
+  int64_t value = 0;
+  if (loop::as_constant(expr, value)) return value >= 0;
+  if (expr->kind == ExprKind::var) return environment.naturals.count(expr->name) > 0;
+  if (expr->kind != ExprKind::binary) return false;
+  const auto both = [&] {
+    return is_natural(expr->args[0], environment) && is_natural(expr->args[1], environment);
+  };
+  switch (expr->op) {
+    case loop::Op::add:
+    case loop::Op::mul:
+    case loop::Op::min:
+    case loop::Op::floor_div:
+    case loop::Op::floor_mod:
+      return both();
+    default:
+      return false;
+  }
+}
+
+ExprEmitter::Index ExprEmitter::emit_index(const Expr& index) {
   std::vector<Expr> pending = {index};
-  llvm::Value* sum = nullptr;
+  Index result;
+  result.is_natural = true;
   while (!pending.empty()) {
     const Expr term = pending.back();
     pending.pop_back();
     int64_t value = 0;
     if (loop::as_constant(term, value)) {
-      offset += value;
+      result.offset += value;
     } else if (term->kind == ExprKind::binary && term->op == loop::Op::add) {
       pending.push_back(term->args[1]);
       pending.push_back(term->args[0]);
     } else if (term->kind == ExprKind::binary && term->op == loop::Op::sub &&
                loop::as_constant(term->args[1], value)) {
-      offset -= value;
+      result.offset -= value;
       pending.push_back(term->args[0]);
     } else {
       llvm::Value* emitted = emit(term);
-      sum = sum == nullptr ? emitted : builder_.CreateAdd(sum, emitted);
+      result.terms = result.terms ? builder_.CreateAdd(result.terms, emitted) : emitted;
+      result.is_natural = result.is_natural && is_natural(term, environment_);
     }
   }
-  return sum == nullptr ? llvm::ConstantInt::get(types_.index(), 0) : sum;
+  if (result.terms == nullptr) result.terms = llvm::ConstantInt::get(types_.index(), 0);
+  result.is_natural = result.is_natural && result.offset >= 0;
+  return result;
 }
 
 /// Vectors are aligned like their elements: nothing more is promised of a buffer.
@@ -221,9 +250,7 @@ llvm::Value* ExprEmitter::contiguous_address(const Place& place, loop::Type valu
                                              const Expr& index) {
   const bool unit_ramp = index->kind == ExprKind::ramp && loop::is_constant(index->args[1], 1);
   if (index.type().is_vector() && !unit_ramp) return nullptr;
-  int64_t offset = 0;
-  llvm::Value* terms = emit_terms(unit_ramp ? index->args[0] : index, offset);
-  return address(place, value, terms, offset);
+  return address(place, value, emit_index(unit_ramp ? index->args[0] : index));
 }
 
 llvm::Value* ExprEmitter::emit_load(const ExprNode& node) {
@@ -243,7 +270,7 @@ llvm::Value* ExprEmitter::emit_load(const ExprNode& node) {
     uint64_t lane = 0;
     for (llvm::Value* lane_index : lane_indices(index)) {
       llvm::Value* element = builder_.CreateAlignedLoad(
-          types_.memory(lane_type), address(from, lane_type, lane_index), alignment(lane_type));
+          types_.memory(lane_type), address(from, lane_type, {lane_index}), alignment(lane_type));
       loaded = builder_.CreateInsertElement(loaded, element, lane++);
     }
   }
@@ -272,7 +299,7 @@ void ExprEmitter::emit_store(const std::string& buffer, const Expr& index, const
     uint64_t lane = 0;
     for (llvm::Value* lane_index : lane_indices(index)) {
       llvm::Value* element = builder_.CreateExtractElement(stored, lane++);
-      builder_.CreateAlignedStore(element, address(to, lane_type, lane_index),
+      builder_.CreateAlignedStore(element, address(to, lane_type, {lane_index}),
                                   alignment(lane_type));
     }
   }

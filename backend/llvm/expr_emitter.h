@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -26,7 +27,11 @@ struct Place {
 struct Environment {
   std::map<std::string, llvm::Value*> values;
   std::map<std::string, Place> places;
+  std::set<std::string> naturals;  // of the values: integers that are never negative
 };
+
+/// Whether an index is never negative, as its form tells.
+bool is_natural(const loop::Expr& expr, const Environment& environment);
 
 /// The LLVM function of a math function on so many lanes.
 using FunctionLookup = std::function<llvm::Function*(const std::string& name, int32_t lanes)>;
@@ -58,12 +63,16 @@ class ExprEmitter {
   llvm::Value* emit_call(const loop::ExprNode& node);
   llvm::Value* emit_ramp(const loop::ExprNode& node);
   const Place& place(const std::string& name) const;
-  /// The address of element `index` (in units of `place.element`) for a value of this type.
-  llvm::Value* address(const Place& place, loop::Type value, llvm::Value* index,
-                       int64_t offset = 0);
-  /// The sum of an index's terms but for its constants, which are added to `offset`: addresses
-  /// that differ by constants share their computation and become immediate offsets.
-  llvm::Value* emit_terms(const loop::Expr& index, int64_t& offset);
+  /// An index in two parts: addresses that differ by constants share their computation and become
+  /// immediate offsets.
+  struct Index {
+    llvm::Value* terms = nullptr;
+    int64_t offset = 0;
+    bool is_natural = false;  // neither part is ever negative
+  };
+  /// The address of an element (in units of `place.element`) for a value of this type.
+  llvm::Value* address(const Place& place, loop::Type value, const Index& index);
+  Index emit_index(const loop::Expr& index);
   /// The variable behind a constant index, or null when the place is an array.
   static llvm::Value* variable(const Place& place, const loop::Expr& index);
   /// Element indices of a gather or scatter, lane by lane.

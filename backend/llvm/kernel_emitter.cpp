@@ -70,6 +70,7 @@ class KernelEmitter {
     }
     for (const std::string& size : kernel_.sizes) {
       environment_.values[size] = function_.getArg(argument++);
+      environment_.naturals.insert(size);
     }
     llvm::Value* const before = kernel_.flushes ? flush_subnormals() : nullptr;
     emit(kernel_.body);
@@ -112,6 +113,7 @@ void KernelEmitter::emit(const Stmt& stmt) {
       return end_arrays(*stmt);
     case StmtKind::let:
       environment_.values[stmt->name] = value(stmt->exprs[0]);
+      if (is_natural(stmt->exprs[0], environment_)) environment_.naturals.insert(stmt->name);
       return;
     case StmtKind::for_loop:
       return emit_for(*stmt);
@@ -187,6 +189,7 @@ void KernelEmitter::emit_unrolled(const StmtNode& stmt, llvm::Value* begin, int6
 /// preheader → body → … → latch → body | exit; an empty range skips the body.
 void KernelEmitter::emit_for(const StmtNode& stmt) {
   llvm::Value* begin = value(stmt.exprs[0]);
+  if (is_natural(stmt.exprs[0], environment_)) environment_.naturals.insert(stmt.name);
   int64_t extent = 0;
   const bool constant = loop::as_constant(stmt.exprs[1], extent);
   if (constant && extent <= 0) return;

@@ -269,6 +269,7 @@ TEST(Object, TextNamesKernels) {
 TEST(Object, PairProductsAreInstructions) {
   const std::pair<const char*, const char*> cases[] = {{"cortex-m4", "@llvm.arm.smlad"},
                                                        {"cortex-m33", "@llvm.arm.smlad"},
+                                                       {"wasm32", "@llvm.wasm.dot"},
                                                        {"x86-64", "@llvm.x86.sse2.pmadd.wd"},
                                                        {"x86-64-v3", "@llvm.x86.avx2.pmadd.wd"},
                                                        {"x86-64-v4", "@llvm.x86.avx512.pmaddw.d"}};
@@ -308,6 +309,23 @@ TEST(Object, BytePairsAreInstructions) {
     EXPECT_NE(text.find("@llvm.arm.sxtb16"), std::string::npos) << name;
     EXPECT_NE(text.find("@llvm.fsh"), std::string::npos) << name;
     EXPECT_EQ(text.find("= ashr "), std::string::npos) << name;
+  }
+}
+
+/// Loads and stores of WebAssembly take an offset where adding it cannot wrap: not where what it is
+/// added to may lie before the buffer.
+TEST(Object, OffsetsOfWebAssemblyAreImmediate) {
+  for (const int64_t begin : {0, -1}) {
+    const Expr at = loop::var("i") * 8 + 8;
+    loop::Kernel kernel;
+    kernel.name = "k";
+    kernel.buffers = {read_buffer("a", Scalar::f32, {128}), write_buffer("y", Scalar::f32, {128})};
+    kernel.body = loop::for_loop(
+        "i", begin, 8,
+        loop::store("y", at,
+                    loop::load({Scalar::f32}, "a", at) + loop::load({Scalar::f32}, "a", at + 4)));
+    const std::string text = emit_llvm_text(single_kernel(kernel), *find_target("wasm32"));
+    EXPECT_EQ(text.find("inbounds nuw") != std::string::npos, begin == 0);
   }
 }
 
