@@ -221,9 +221,9 @@ void Chooser::choose_lane_sizes() {
     int64_t tile = 1, columns = 1, chains = 1, lanes = 1;
   };
   double least = 2e30;
-  Sizes best;
   // Fewer lanes than there are leave less of the axis to scalars.
   const int64_t most_lanes = floor_power(std::min<int64_t>(lanes_, length));
+  Sizes best{.lanes = most_lanes};  // of a tile of one where none fits
   for (int64_t lanes = most_lanes; lanes >= std::min<int64_t>(most_lanes, 4); lanes /= 2) {
     if (lanes < most_lanes && length % lanes == length % most_lanes) continue;
     schedule_.lanes = static_cast<int32_t>(lanes);

@@ -19,9 +19,9 @@ Stmt Expansion::lane_loops(const Axis& axis, const Bindings& bindings, const Bin
   const Expr rounds = loop::floor_div(axis.extent, Expr(round)) * Expr(round);
   const Expr registers = loop::floor_div(axis.extent, Expr(width)) * Expr(width);
   std::vector<Stmt> parts;
-  const auto add_loop = [&](const Expr& begin, const Expr& count, int64_t step, int64_t chains) {
+  const auto add_loop = [&](const Expr& begin, const Expr& count, int64_t step, int64_t chains,
+                            bool tail = false) {
     const std::string variable = fresh(axis.name);
-    const bool tail = step == 1;
     const Expr at = tail ? loop::var(variable) : begin + loop::var(variable) * Expr(step);
     std::vector<Stmt> body;
     for (int64_t u = 0; u < chains; ++u) {
@@ -37,7 +37,7 @@ Stmt Expansion::lane_loops(const Axis& axis, const Bindings& bindings, const Bin
   } else if (schedule_.chains > 1) {
     add_loop(rounds, loop::floor_div(axis.extent - rounds, Expr(width)), width, 1);
   }
-  if (schedule_.has_tail) add_loop(registers, axis.extent - registers, 1, 1);
+  if (schedule_.has_tail) add_loop(registers, axis.extent - registers, 1, 1, true);
   return loop::block(parts);
 }
 
