@@ -75,41 +75,30 @@ std::string section_macro(const Abi& abi) {
       abi.macro_prefix, abi.prefix);
 }
 
-/// Assembler that makes the file, whose path is the macro's, an object in a section of its own. In
-/// WebAssembly's every object has a type and a size, and sections have no stack.
-std::string include_directives(const Abi& abi, const TargetInfo& target, int64_t alignment,
-                               size_t bytes) {
-  const bool wasm = target.architecture == Architecture::wasm32;
-  const std::string begin = wasm ? fmt::format(
-                                       ".section .rodata.{0},\\\"\\\",@\\n\"\n"
-                                       "        \".type {0}_constants,@object\\n",
-                                       abi.prefix)
-                                 : fmt::format(".pushsection .rodata.{0},\\\"a\\\"\\n", abi.prefix);
-  const std::string end =
-      wasm ? fmt::format(".size {}_constants, {}", abi.prefix, bytes) : ".popsection";
-  return fmt::format(
-      "__asm__(\"{2}\"\n"
+/// The file's bytes are read by the assembler; C knows them as one array. In WebAssembly's
+/// assembler every object has a type and a size, and sections have no stack.
+std::string include_text(const Abi& abi, const TargetInfo& target, const std::string& file_name,
+                         int64_t alignment, size_t bytes) {
+  std::string begin = ".pushsection .rodata.{0},\\\"a\\\"", end = ".popsection";
+  if (target.architecture == Architecture::wasm32) {
+    begin = ".section .rodata.{0},\\\"\\\",@\\n\"\n        \".type {0}_constants,@object";
+    end = ".size {0}_constants, {3}";
+  }
+  const std::string form =
+      "/* The constants are the {3} bytes of the file {2}, which the assembler includes: compile\n"
+      " * in its folder, or define {1}_CONSTANTS_FILE as its path, in quotes. */\n"
+      "#ifndef {1}_CONSTANTS_FILE\n#define {1}_CONSTANTS_FILE \"{2}\"\n#endif\n"
+      "__asm__(\"" +
+      begin +
+      "\\n\"\n"
       "        \".balign {4}\\n\"\n"
       "        \"{0}_constants:\\n\"\n"
       "        \".incbin \\\"\" {1}_CONSTANTS_FILE \"\\\"\\n\"\n"
-      "        \"{3}\\n\");\n",
-      abi.prefix, abi.macro_prefix, begin, end, alignment);
-}
-
-/// The file's bytes are read by the assembler; C knows them as one array.
-std::string include_text(const Abi& abi, const TargetInfo& target, const std::string& file_name,
-                         int64_t alignment, size_t bytes) {
-  return fmt::format(
-             "/* The constants are the {2} bytes of the file {1}, which the assembler includes: "
-             "compile\n"
-             " * in its folder, or define {0}_CONSTANTS_FILE as its path, in quotes. */\n"
-             "#ifndef {0}_CONSTANTS_FILE\n#define {0}_CONSTANTS_FILE \"{1}\"\n#endif\n",
-             abi.macro_prefix, file_name, bytes) +
-         include_directives(abi, target, alignment, bytes) +
-         fmt::format(
-             "extern const unsigned char {}_constants[{}] "
-             "__attribute__((visibility(\"hidden\")));\n\n",
-             abi.prefix, bytes);
+      "        \"" +
+      end +
+      "\\n\");\n"
+      "extern const unsigned char {0}_constants[{3}] __attribute__((visibility(\"hidden\")));\n\n";
+  return fmt::format(fmt::runtime(form), abi.prefix, abi.macro_prefix, file_name, bytes, alignment);
 }
 
 /// The initial values of the state as one struct, a member per variable.

@@ -105,11 +105,10 @@ std::string lanewise_body(Prelude& prelude, Type type) {
 std::string body(Prelude& prelude, Type type) {
   const TargetInfo& target = prelude.target();
   if (!target.pair_products) return generic_body(prelude, type);
-  if (target.architecture == Architecture::x86_64) {
-    return type.is_vector() ? x86_body(prelude, type) : generic_body(prelude, type);
-  }
-  if (target.architecture == Architecture::wasm32) {
-    return type.is_vector() ? wasm_body(prelude, type) : generic_body(prelude, type);
+  const bool wasm = target.architecture == Architecture::wasm32;
+  if (wasm || target.architecture == Architecture::x86_64) {
+    if (!type.is_vector()) return generic_body(prelude, type);
+    return wasm ? wasm_body(prelude, type) : x86_body(prelude, type);
   }
   BC_CHECK(is_arm(target), "{} has pair products of a kind unknown here", target.name);
   if (type.is_vector()) return lanewise_body(prelude, type);

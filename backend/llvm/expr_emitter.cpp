@@ -156,11 +156,9 @@ llvm::Value* ExprEmitter::address(const Place& place, loop::Type value, const In
   BC_CHECK(place.element.lanes == 1 || place.element.lanes == value.lanes,
            "a value of type {} in an array of {}", value.to_string(), place.element.to_string());
   llvm::Type* element = types_.memory(place.element);
-  // WebAssembly adds constants to addresses as it adds offsets to a pointer that does not wrap.
-  auto flags = llvm::GEPNoWrapFlags::none();
-  if (index.is_natural && types_.target().architecture == Architecture::wasm32) {
-    flags = llvm::GEPNoWrapFlags::inBounds() | llvm::GEPNoWrapFlags::noUnsignedWrap();
-  }
+  using Flags = llvm::GEPNoWrapFlags;
+  const Flags flags =
+      index.is_natural ? Flags::inBounds() | Flags::noUnsignedWrap() : Flags::none();
   llvm::Value* start = builder_.CreateGEP(element, place.pointer, index.terms, "", flags);
   if (index.offset == 0) return start;
   llvm::Constant* offset = llvm::ConstantInt::getSigned(types_.index(), index.offset);
@@ -172,16 +170,13 @@ bool is_natural(const Expr& expr, const Environment& environment) {
   if (loop::as_constant(expr, value)) return value >= 0;
   if (expr->kind == ExprKind::var) return environment.naturals.count(expr->name) > 0;
   if (expr->kind != ExprKind::binary) return false;
-  const auto both = [&] {
-    return is_natural(expr->args[0], environment) && is_natural(expr->args[1], environment);
-  };
   switch (expr->op) {
     case loop::Op::add:
     case loop::Op::mul:
     case loop::Op::min:
     case loop::Op::floor_div:
     case loop::Op::floor_mod:
-      return both();
+      return is_natural(expr->args[0], environment) && is_natural(expr->args[1], environment);
     default:
       return false;
   }
@@ -190,7 +185,8 @@ bool is_natural(const Expr& expr, const Environment& environment) {
 ExprEmitter::Index ExprEmitter::emit_index(const Expr& index) {
   std::vector<Expr> pending = {index};
   Index result;
-  result.is_natural = true;
+  // WebAssembly's loads and stores add a constant to an address, where that does not wrap.
+  result.is_natural = types_.target().architecture == Architecture::wasm32;
   while (!pending.empty()) {
     const Expr term = pending.back();
     pending.pop_back();

@@ -68,7 +68,7 @@ class ExprEmitter {
   struct Index {
     llvm::Value* terms = nullptr;
     int64_t offset = 0;
-    bool is_natural = false;  // neither part is ever negative
+    bool is_natural = false;  // neither part is ever negative; found out where that is of use
   };
   /// The address of an element (in units of `place.element`) for a value of this type.
   llvm::Value* address(const Place& place, loop::Type value, const Index& index);

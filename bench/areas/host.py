@@ -10,7 +10,7 @@ import goals
 import networks
 import rounds
 import workers
-from areas.host_sides import (OURS, PEERS, WASM, WRONG, largest_difference, our_sides, peer_sides,
+from areas.host_sides import (OURS, PEERS, WRONG, largest_difference, our_sides, peer_sides,
                               write_inputs)
 from rounds import Side, quantiles, ratios
 from tables import DASH, Table, explain, median, number, percent, spread
@@ -89,15 +89,16 @@ def ours_table(content):
         if lib is None:
             continue
         over = ort["over"]["lib"]
-        c = [sides.get(side) for side in ("C, gcc", "C, clang", WASM)]
+        others = [sides.get(side) for side in OURS if side != "lib"]
         rows.append([name, median(ort["us"]), median(lib["us"]), spread(over),
                      *goals.verdict(NAME, name, "ORT / ours", over["median"]),
                      f"{lib['gmacs']['median']:.1f}", percent(lib["of_peak"]["median"]),
                      *(f"{median(side['us'])} ({side['over']['lib']['median']:.2f})" if side
-                       else DASH for side in c)])
+                       else DASH for side in others)])
     return Table("Backcast beside ONNX Runtime, one thread, batch 1, µs",
                  ["model", "ORT", "lib", "ORT / lib (p10–p90)", "goal", "", "lib, GMAC/s",
-                  "of FMA peak", "C, gcc (C / lib)", "C, clang (C / lib)", "WebAssembly (/ lib)"], rows)
+                  "of FMA peak", "C, gcc (C / lib)", "C, clang (C / lib)",
+                  "WebAssembly (/ lib)"], rows)
 
 
 def peers_table(content):

@@ -31,13 +31,14 @@ TEST_P(EveryDevice, InstructionsOfSome) {
   std::vector<Case> cases = pair_product_cases();
   for (Case& c : byte_product_cases()) cases.push_back(std::move(c));
   for (Case& c : nearest_cases(std::array{1, 4})) cases.push_back(std::move(c));
-  if (find_target(GetParam())->has_rounding && find_target(GetParam())->has_fma) {
+  const TargetInfo& target = *find_target(GetParam());
+  if (target.has_rounding && target.has_fma) {
     for (Case& c : register_cases()) cases.push_back(std::move(c));
   }
   std::vector<CompiledModel> models(cases.size());
   std::vector<DeviceCall> calls(cases.size());
   for (size_t i = 0; i < cases.size(); ++i) {
-    models[i].target = *find_target(GetParam());
+    models[i].target = target;
     models[i].result.program = legalize(cases[i].program, models[i].target);
     models[i].result.lowered = true;
     models[i].abi = abi_of(cases[i].program);

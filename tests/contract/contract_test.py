@@ -12,7 +12,6 @@ import argparse
 import os
 import pathlib
 import random
-import shutil
 import struct
 import subprocess
 import sys
@@ -216,11 +215,9 @@ def main():
     parser.add_argument("target", choices=harness_test.TARGETS)
     parser.add_argument("--types", default=str(ROOT / "runtime-c/include/bc_types.h"))
     options = parser.parse_args()
-    target = harness_test.TARGETS[options.target]
-    for tool in (target.get(part) for part in ("compiler", "linker", "emulator")):
-        if tool and not shutil.which(tool):
-            print(f"{tool} is not installed: skipped")
-            return 77
+    if tool := harness_test.missing_tool(options.target):
+        print(f"{tool} is not installed: skipped")
+        return 77
     with tempfile.TemporaryDirectory() as folder:
         contract = Contract(options.program, options.target, folder)
         models = model_folders(options.target)

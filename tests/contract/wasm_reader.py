@@ -5,7 +5,7 @@ from elf_reader import Section, Symbol
 
 CUSTOM, IMPORT, CODE, DATA = 0, 2, 10, 11
 SEGMENT_INFO, SYMBOL_TABLE = 5, 8
-FUNCTION_SYMBOL, DATA_SYMBOL, GLOBAL_SYMBOL, SECTION_SYMBOL = 0, 1, 2, 3
+FUNCTION_SYMBOL, DATA_SYMBOL, SECTION_SYMBOL = 0, 1, 3
 LOCAL, UNDEFINED, EXPLICIT_NAME = 2, 0x10, 0x40
 
 
@@ -45,7 +45,7 @@ class Bytes:
 
 
 def imported_functions(section):
-    """Names, by index. Of the other imports (memory, table, stack pointer) only the length counts."""
+    """Names, by index. The other imports (memory, table, stack pointer) are passed over."""
     names = []
     for _ in range(section.number()):
         section.name()

@@ -64,6 +64,12 @@ NULL = 2**64 - 1
 VALUES = [0.25 * i - 1 for i in range(12)]
 
 
+def missing_tool(target):
+    """The first program that the target needs and this machine lacks, or None."""
+    tools = (TARGETS[target].get(part) for part in ("compiler", "linker", "emulator"))
+    return next((tool for tool in tools if tool and not shutil.which(tool)), None)
+
+
 def order(case, values=VALUES, dims=(), arena=NULL, offset=0, null_outputs=0, fill=0xA5):
     """One run of the request file; values None makes the input a null pointer."""
     data = b"" if values is None else struct.pack(f"<{len(values)}f", *values)
@@ -202,10 +208,9 @@ def main():
         print(f"usage: harness_test.py {'|'.join(TARGETS)}", file=sys.stderr)
         return 2
     name = sys.argv[1]
-    for tool in (TARGETS[name].get(part) for part in ("compiler", "linker", "emulator")):
-        if tool and not shutil.which(tool):
-            print(f"{tool} is not installed: skipped")
-            return 77
+    if tool := missing_tool(name):
+        print(f"{tool} is not installed: skipped")
+        return 77
     with tempfile.TemporaryDirectory() as folder:
         harness = Harness(name, folder)
         harness.build()
