@@ -128,11 +128,12 @@ class Fitting {
     return std::nullopt;
   }
 
-  /// The least that is found between `budget` and `most`: a goal out of reach leads nowhere near
-  /// it, so the way there goes by goals that are reached. Ends once the budget is.
+  /// The least that is found below `most`: a goal out of reach leads nowhere near it, so the way
+  /// there goes by goals that are reached. It is the same way for every budget, which only ends
+  /// it, so that the least that is named for one that cannot be met is met when asked for.
   Attempt least(int64_t budget, int64_t most) const {
     Attempt best = towards(most);
-    for (int64_t low = std::max<int64_t>(budget, 0), high = most; high - low > most / 64 + 1;) {
+    for (int64_t low = 0, high = most; high - low > most / 64 + 1;) {
       const int64_t goal = low + (high - low) / 2;
       Attempt tried = towards(goal);
       const int64_t reached = tried.planned.arena_bytes;
