@@ -19,7 +19,7 @@ struct Options {
   ImportFlags import_flags;
   std::vector<std::string> print_after;
   TrainingOptions training;
-  std::string output = ".", emit = "lib", names = "auto", ram;
+  std::string output = ".", emit, names = "auto", ram;
   ModelOptions model_options;
 };
 
@@ -36,7 +36,7 @@ CompiledModel compile_with_progress(CompileRequest request) {
 }
 
 int run(Options& o) {
-  Emit emit = parse_emit(o.emit);
+  Emit emit = parse_emit(o.emit, resolve_target(o.request.target));
   o.request.import_options = o.import_flags.options();
   o.model_options.apply_to(o.request);
   o.request.training = o.training.request();
@@ -67,7 +67,8 @@ Action add_compile(CLI::App& app) {
   app.add_option("--name", o->request.name,
                  "prefix of every symbol; default: the model's file name");
   app.add_option("--target", o->request.target, "see `inspect --targets`")->capture_default_str();
-  app.add_option("--emit", o->emit, "lib, c, obj, llvm or ir")->capture_default_str();
+  app.add_option("--emit", o->emit,
+                 "lib, c, obj, llvm or ir; default: lib, or c for targets that have no other");
   app.add_option(
          "--names", o->names,
          "what the hooks of bc_context are told of a step beside its number in the report: "

@@ -23,7 +23,7 @@ namespace {
 struct Options {
   CompileRequest request;
   ImportFlags import_flags;
-  std::string data, emit = "lib";
+  std::string data, emit;
   bool evaluator = false;
   Tolerance tolerance;
   ModelOptions model_options;
@@ -45,7 +45,7 @@ Results evaluate_all(const Options& o, const std::vector<DataSet>& sets) {
 }
 
 Results run_all(const Options& o, const std::vector<DataSet>& sets) {
-  const Emit emit = parse_emit(o.emit);
+  const Emit emit = parse_emit(o.emit, resolve_target(o.request.target));
   if (emit != Emit::lib && emit != Emit::c)
     throw CompileError("verify takes --emit lib or --emit c");
   const CompiledModel model = compile_model(o.request);
@@ -83,10 +83,12 @@ int run(Options& o) {
     passed += c.passed;
     if (!c.passed) fmt::print("{}: {}\n", sets[s].name, c.message);
   }
+  const Emit emit = parse_emit(o.emit, resolve_target(o.request.target));
+  const char* form = emit == Emit::c ? "c" : "lib";
   fmt::print("{}: {} ({}): {} of {} data sets; largest error {:.3g} of the tolerance\n",
              passed == sets.size() ? "passed" : "FAILED", model.filename().string(),
-             o.evaluator ? "evaluator" : o.request.target + ", " + o.emit, passed, sets.size(),
-             worst);
+             o.evaluator ? "evaluator" : fmt::format("{}, {}", o.request.target, form), passed,
+             sets.size(), worst);
   return passed == sets.size() ? 0 : 1;
 }
 
@@ -98,7 +100,7 @@ Action add_verify(CLI::App& app) {
   app.add_option("--data", o->data, "folder with test_data_set_K; default: the model's folder");
   app.add_option("--target", o->request.target, "where to run: native, or a target under QEMU")
       ->capture_default_str();
-  app.add_option("--emit", o->emit, "lib or c")->capture_default_str();
+  app.add_option("--emit", o->emit, "lib or c; default: lib, or c for targets that have no other");
   app.add_flag("--evaluator", o->evaluator, "evaluate the imported graph instead of compiling it");
   app.add_option("--rtol", o->tolerance.relative, "relative tolerance")->capture_default_str();
   app.add_option("--atol", o->tolerance.absolute, "absolute tolerance")->capture_default_str();

@@ -27,15 +27,23 @@ namespace backcast {
 
 namespace fs = std::filesystem;
 
-Emit parse_emit(const std::string& word) {
+Emit parse_emit(const std::string& word, const TargetInfo& target) {
   static const std::map<std::string, Emit> words{{"lib", Emit::lib},
                                                  {"c", Emit::c},
                                                  {"obj", Emit::obj},
                                                  {"llvm", Emit::llvm},
                                                  {"ir", Emit::ir}};
+  if (word.empty()) return target.only_c ? Emit::c : Emit::lib;
   auto found = words.find(word);
-  if (found != words.end()) return found->second;
-  throw CompileError("--emit " + word + ": choose one of lib, c, obj, llvm, ir");
+  if (found == words.end()) {
+    throw CompileError("--emit " + word + ": choose one of lib, c, obj, llvm, ir");
+  }
+  if (target.only_c && found->second != Emit::c && found->second != Emit::ir) {
+    throw CompileError(
+        fmt::format("--emit {}: for target {} there is C alone (--emit c), for its own compiler",
+                    word, target.name));
+  }
+  return found->second;
 }
 
 TargetInfo resolve_target(const std::string& name) {

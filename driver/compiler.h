@@ -18,8 +18,9 @@
 namespace backcast {
 
 enum class Emit { lib, c, obj, llvm, ir };
-/// CompileError for an unknown word.
-Emit parse_emit(const std::string& word);
+/// Without a word the library, or C where the target has no other form. CompileError for an unknown
+/// word, and for a form that the target has not.
+Emit parse_emit(const std::string& word, const TargetInfo& target);
 
 /// A row of the table, or the host for "native". CompileError listing the names.
 TargetInfo resolve_target(const std::string& name);

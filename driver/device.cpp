@@ -151,6 +151,8 @@ struct DeviceImage::Impl {
   }
 
   bool bare() const { return target.runner == Runner::qemu_system; }
+  /// Which of the bare machines.
+  bool is_arm() const { return target.architecture == Architecture::thumb; }
   bool is_wasm() const { return target.runner == Runner::node; }
   std::string compiler() const {
     return target.runner == Runner::native || target.cross_compiler.empty() ? "cc"
@@ -191,10 +193,8 @@ struct DeviceImage::Impl {
     std::vector<std::string> sources{"harness.c"};
     if (bare()) {
       command.push_back("-ffreestanding");
-      for (const char* name :
-           {"harness_io_semihosting.c", "harness_memory.c", "startup_cortex_m.c"}) {
-        sources.push_back(name);
-      }
+      sources.insert(sources.end(), {"harness_io_semihosting.c", "harness_memory.c",
+                                     is_arm() ? "startup_cortex_m.c" : "startup_riscv32.c"});
     } else if (is_wasm()) {
       require(kWasmLinker);
       command.push_back("-ffreestanding");
@@ -212,10 +212,10 @@ struct DeviceImage::Impl {
     if (bare()) {
       for (const std::string& word :
            {std::string("-nostdlib"), std::string("-nostartfiles"), "-L" + h.string(),
-            std::string("-T"), target.qemu + ".ld", std::string("-lgcc"),
-            std::string("-Wl,--no-enum-size-warning")}) {
+            std::string("-T"), target.qemu + ".ld", std::string("-lgcc")}) {
         command.push_back(word);
       }
+      if (is_arm()) command.push_back("-Wl,--no-enum-size-warning");
     } else if (is_wasm()) {
       for (const char* word :
            {"-nostdlib", "-Wl,--no-entry", "-Wl,--stack-first", "-Wl,-z,stack-size=1048576"}) {
@@ -232,20 +232,14 @@ struct DeviceImage::Impl {
 
   std::vector<std::string> run_command() const {
     if (bare()) {
-      return {"qemu-system-arm",
-              "-M",
-              target.qemu,
-              "-nodefaults",
-              "-display",
-              "none",
-              "-nic",
-              "user,restrict=on",
-              "-chardev",
-              "stdio,id=console,signal=off",
-              "-semihosting-config",
-              "enable=on,target=native,chardev=console,arg=harness,arg=request,arg=response",
-              "-kernel",
-              "harness"};
+      return words(fmt::format(
+          "{} -M {} -nodefaults -display none -chardev stdio,id=console,signal=off "
+          "-semihosting-config "
+          "enable=on,target=native,chardev=console,arg=harness,arg=request,arg=response "
+          "-kernel harness",
+          is_arm() ? "qemu-system-arm -nic user,restrict=on"
+                   : "qemu-system-riscv32 -bios none -net none",
+          target.qemu));
     }
     if (is_wasm()) {
       return {target.qemu, (harness_folder() / "harness.mjs").string(), "harness", "request",

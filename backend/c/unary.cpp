@@ -53,8 +53,9 @@ std::string gcc_sqrt(Prelude& prelude, Type type) {
       if (type.is_vector()) break;
       return fmt::format("  __asm__(\"fsqrt.{} %0, %1\" : \"=f\"(r) : \"f\"(a));\n",
                          is_double ? "d" : "s");
-    case Architecture::wasm32:
-      break;  // gcc has no such target
+    case Architecture::wasm32:  // gcc has no such target
+    case Architecture::xtensa:  // passes leave none to it
+      break;
   }
   const Type scalar = type.with_lanes(1);
   return by_lanes(type, unary_text(prelude, Op::sqrt, scalar, {"a[lane]"}).text);
@@ -81,9 +82,10 @@ std::string gcc_rounding(const Prelude& prelude, Op op, Type type) {
 
 Text rounding_text(Prelude& prelude, Op op, Type type, const Text& a) {
   const TargetInfo& target = prelude.target();
-  BC_CHECK(in_hardware(target, type.scalar) && (op == Op::sqrt || target.has_rounding),
-           "{} of {} is not an instruction of {}; legalisation must expand it", loop::name_of(op),
-           loop::name_of(type.scalar), target.name);
+  BC_CHECK(
+      in_hardware(target, type.scalar) && (op == Op::sqrt ? target.has_sqrt : target.has_rounding),
+      "{} of {} is not an instruction of {}; legalisation must expand it", loop::name_of(op),
+      loop::name_of(type.scalar), target.name);
   const std::string name = fmt::format("{}_{}", loop::name_of(op), prelude.tag(type));
   prelude.helper(name, [&] {
     const std::string c_type = prelude.type(type);

@@ -106,7 +106,7 @@ bool in_hardware(const TargetInfo& target, Scalar scalar) {
 llvm::Value* emit_rounding(Builder& builder, const Types& types, Op op, Scalar scalar,
                            llvm::Value* a) {
   const TargetInfo& target = types.target();
-  BC_CHECK(in_hardware(target, scalar) && (op == Op::sqrt || target.has_rounding),
+  BC_CHECK(in_hardware(target, scalar) && (op == Op::sqrt ? target.has_sqrt : target.has_rounding),
            "{} of {} is not an instruction of {}; legalisation must expand it", name_of(op),
            loop::name_of(scalar), target.name);
   llvm::Intrinsic::ID id = llvm::Intrinsic::sqrt;

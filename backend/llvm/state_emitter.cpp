@@ -56,6 +56,8 @@ llvm::StringRef bitcode_of(Architecture architecture) {
       return bytes(kRiscv64);
     case Architecture::wasm32:
       return bytes(kWasm32);
+    case Architecture::xtensa:
+      break;  // C alone
   }
   BC_CHECK(false, "no runtime for architecture {}", static_cast<int>(architecture));
 }

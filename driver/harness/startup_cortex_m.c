@@ -1,34 +1,16 @@
 /* Start-up of a program without operating system or C library on any Cortex-M board of QEMU:
  * vector table, floating-point unit, data and bss, then harness_start(); its result becomes QEMU's
  * exit status. A CPU fault prints one line and exits with HARNESS_EXIT_FAULT. */
-#include "harness.h"
-#include "semihosting.h"
+#include "bare.h"
 
-extern unsigned char __data_load[], __data_start[], __data_end[], __bss_start[], __bss_end[];
-extern unsigned char __stack_top[];
-
-void *memcpy(void *restrict to, const void *restrict from, size_t count);
-void *memset(void *to, int value, size_t count);
-int harness_start(void);
-void Reset_Handler(void);
+void harness_reset(void);
 void report_fault(uint32_t exception, const uint32_t *frame);
 void start_program(void);
 
 /* --- faults ---------------------------------------------------------------------------------- */
 
-static char *put(char *at, const char *text) {
-  while (*text != 0) *at++ = *text++;
-  return at;
-}
-
-static char *put_hex(char *at, uint32_t value) {
-  for (int shift = 28; shift >= 0; shift -= 4) *at++ = "0123456789abcdef"[value >> shift & 15u];
-  return at;
-}
-
 /* Runs on fault_stack. The stacked pc is readable unless the stack itself was the fault. */
 __attribute__((used, noreturn)) void report_fault(uint32_t exception, const uint32_t *frame) {
-  extern unsigned char __stack_low[];
   static char line[96];
   char *at = put(line, "harness: exception ");
   *at++ = (char)('0' + exception / 10 % 10);
@@ -40,12 +22,8 @@ __attribute__((used, noreturn)) void report_fault(uint32_t exception, const uint
   } else {
     at = put(at, ", stack overflow");
   }
-  *put(at, ", in ") = 0;
-  harness_print(line);
-  const char *name = harness_running;
-  harness_print(name != 0 ? name : "the harness");
-  harness_print("\n");
-  semihost_exit(HARNESS_EXIT_FAULT);
+  *at = 0;
+  end_in_fault(line);
 }
 
 __attribute__((used)) static uint64_t fault_stack[128];
@@ -73,7 +51,7 @@ __attribute__((naked)) static void fault_handler(void) {
 typedef void (*Vector)(void);
 __attribute__((section(".vectors"), used)) static const Vector vectors[16 + 64] = {
     [0] = (Vector)(uintptr_t)__stack_top,
-    [1] = Reset_Handler,
+    [1] = harness_reset,
     [2 ... 79] = fault_handler, /* nothing is enabled, so whatever comes is a fault */
 };
 
@@ -102,14 +80,12 @@ static void protect_memory(void) {
 
 __attribute__((used, noreturn)) void start_program(void) {
   protect_memory();
-  memcpy(__data_start, __data_load, (size_t)(__data_end - __data_start));
-  memset(__bss_start, 0, (size_t)(__bss_end - __bss_start));
-  semihost_exit((uint32_t)harness_start());
+  run_harness();
 }
 
 /* Nothing here may use the stack's contents or a floating-point register before CPACR is written.
  */
-__attribute__((naked)) void Reset_Handler(void) {
+__attribute__((naked)) void harness_reset(void) {
   __asm__ volatile(
       ".syntax unified\n\t"
 #ifdef __ARM_FP

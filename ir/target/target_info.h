@@ -10,7 +10,7 @@
 
 namespace backcast {
 
-enum class Architecture : uint8_t { x86_64, aarch64, arm, thumb, riscv32, riscv64, wasm32 };
+enum class Architecture : uint8_t { x86_64, aarch64, arm, thumb, riscv32, riscv64, wasm32, xtensa };
 
 /// How `verify` runs a library of this target.
 enum class Runner : uint8_t { none, native, qemu_user, qemu_system, node };
@@ -43,6 +43,7 @@ struct TargetInfo {
   bool has_f64 = true;                // hardware f64
   bool has_fma = false;               // hardware fused multiply-add in f32 (and f64 where has_f64)
   bool prefers_fma = false;           // it is faster than a multiplication and an addition
+  bool has_sqrt = true;               // square root as an instruction, of types in hardware
   bool has_rounding = false;          // floor, ceil, round as instructions
   bool converts_to_nearest = false;   // an instruction from f32 to the nearest i32
   bool pair_products = false;         // an instruction for dot2: pmaddwd, smuad and smlad
@@ -61,6 +62,8 @@ struct TargetInfo {
   /// Operations (a multiply-accumulate of one lane is one) that are worth a thread; 0: one thread.
   int64_t parallel_grain = 0;
   int unroll_budget = 512;  // statements a fully unrolled register tile may take
+  bool only_c = false;      // LLVM 19 makes no whole code for it: --emit c alone
+  std::string c_command;    // that compiles the C; empty: cross_compiler and compiler_flags
 
   // Running under test
   Runner runner = Runner::none;
@@ -72,7 +75,8 @@ struct TargetInfo {
   bool uses_fma() const { return has_fma && prefers_fma; }
   /// A machine whose memory is counted in kilobytes.
   bool is_microcontroller() const {
-    return architecture == Architecture::thumb || architecture == Architecture::riscv32;
+    return architecture == Architecture::thumb || architecture == Architecture::riscv32 ||
+           architecture == Architecture::xtensa;
   }
   /// Is dot4 (`are_signed`: dot4_signed) of vectors an instruction?
   bool has_dot4(bool are_signed) const {

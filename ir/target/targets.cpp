@@ -203,11 +203,11 @@ TargetInfo rv64gcv_256() {
   return t;
 }
 
-/// Objects only: a microcontroller without floating-point unit.
+/// A microcontroller without floating-point unit, as most RISC-V ones are.
 TargetInfo riscv32() {
   TargetInfo t;
   t.name = "riscv32";
-  t.summary = "RV32IMAC, soft float, objects only";
+  t.summary = "RV32IMAC, soft float";
   t.triple = "riscv32-unknown-none-elf";
   t.cpu = "generic-rv32";
   t.features = "+m,+a,+c";
@@ -217,7 +217,46 @@ TargetInfo riscv32() {
   t.integer_registers = 28;
   t.has_f32 = t.has_f64 = false;
   t.unroll_budget = 128;
-  t.compiler_flags = "-march=rv32imac -mabi=ilp32";
+  t.has_data_cache = false;
+  t.runner = Runner::qemu_system;
+  t.qemu = "virt";
+  t.cross_compiler = "riscv64-unknown-elf-gcc";
+  t.compiler_flags = "-march=rv32imac -mabi=ilp32 -ffreestanding";
+  return t;
+}
+
+/// With a unit for f32, which takes its arguments.
+TargetInfo riscv32f() {
+  TargetInfo t = riscv32();
+  t.name = "riscv32f";
+  t.summary = "RV32IMAFC, single precision in hardware";
+  t.features = "+m,+a,+f,+c";
+  t.abi = "ilp32f";
+  t.float_registers = 32;
+  t.has_f32 = t.has_fma = t.prefers_fma = true;
+  t.unroll_budget = 512;
+  t.compiler_flags = "-march=rv32imafc -mabi=ilp32f -ffreestanding";
+  return t;
+}
+
+/// ESP32 and ESP32-S3: a unit for f32 that multiplies and adds in one instruction, and has neither
+/// division nor square root as one. Debian has no compiler for such a core: the C, which has
+/// nothing of the machine in it, runs on another one of 32 bits with that instruction.
+TargetInfo esp32() {
+  TargetInfo t = armv7hf();
+  t.name = "esp32";
+  t.summary = "Xtensa LX6, LX7 with single precision, C only";
+  t.triple = "xtensa-unknown-none-elf";
+  t.abi = t.features = "";
+  t.architecture = Architecture::xtensa;
+  t.only_c = true;
+  t.integer_registers = 12;
+  t.float_registers = 16;
+  t.has_f64 = t.has_sqrt = t.converts_to_nearest = false;
+  t.has_data_cache = false;
+  t.fma_latency = 4;
+  t.parallel_grain = 0;
+  t.c_command = "xtensa-esp32-elf-gcc -mlongcalls";
   return t;
 }
 
@@ -313,6 +352,8 @@ std::vector<TargetInfo> make_table() {
       riscv64(),
       rv64gcv_256(),
       riscv32(),
+      riscv32f(),
+      esp32(),
       wasm32(),
       x86_64("x86-64", "SSE2", 128, 16, false),
       x86_64("x86-64-v3", "AVX2, FMA", 256, 16, true),

@@ -118,8 +118,8 @@ class Legalizer {
     bool hardware = s == Scalar::f64 ? target_.has_f64 : target_.has_f32;
     bool rounding =
         e.op == Op::floor || e.op == Op::ceil || e.op == Op::round_even || e.op == Op::trunc;
-    bool lacks =
-        (rounding && !(target_.has_rounding && hardware)) || (e.op == Op::sqrt && !hardware);
+    bool lacks = (rounding && !(target_.has_rounding && hardware)) ||
+                 (e.op == Op::sqrt && !(target_.has_sqrt && hardware));
     if (!lacks) return {};
     return call(fmt::format("{}.{}", loop::name_of(e.op), loop::name_of(s)), e.type, arg);
   }

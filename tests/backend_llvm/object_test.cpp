@@ -251,6 +251,7 @@ TEST(Object, ArchitectureAndAbi) {
   EXPECT_EQ(summary("riscv64").architecture, "riscv64");
   EXPECT_EQ(summary("riscv64").elf_flags & 6U, 4U) << "double-float ABI";
   EXPECT_EQ(summary("riscv32").elf_flags & 6U, 0U) << "soft-float ABI";
+  EXPECT_EQ(summary("riscv32f").elf_flags & 6U, 2U) << "single-float ABI";
 }
 
 TEST(Object, FusedOperationsNeedHardware) {

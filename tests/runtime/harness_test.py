@@ -17,15 +17,22 @@ HERE = pathlib.Path(__file__).resolve().parent
 HARNESS = HERE.parents[1] / "driver/harness"
 COMMON = ["harness.c"]
 POSIX = COMMON + ["harness_io_posix.c"]
-BARE = COMMON + ["harness_io_semihosting.c", "harness_memory.c", "startup_cortex_m.c"]
+BARE = COMMON + ["harness_io_semihosting.c", "harness_memory.c"]
 
 
 def cortex_m(cpu, board, floating="-mfloat-abi=soft"):
-    return {"compiler": "arm-none-eabi-gcc", "sources": BARE,
+    return {"compiler": "arm-none-eabi-gcc", "sources": [*BARE, "startup_cortex_m.c"],
             "flags": [f"-mcpu={cpu}", "-mthumb", *floating.split(), "-ffreestanding"],
             "link": ["-nostdlib", "-nostartfiles", "-T", f"{board}.ld", f"-L{HARNESS}",
                      "-lgcc", "-Wl,--no-enum-size-warning"],
-            "emulator": "qemu-system-arm", "board": board}
+            "emulator": "qemu-system-arm", "board": [board, "-nic", "user,restrict=on"]}
+
+
+def riscv32(flags):
+    return {"compiler": "riscv64-unknown-elf-gcc", "sources": [*BARE, "startup_riscv32.c"],
+            "flags": [*flags.split(), "-ffreestanding"],
+            "link": ["-nostdlib", "-nostartfiles", "-T", "virt.ld", f"-L{HARNESS}", "-lgcc"],
+            "emulator": "qemu-system-riscv32", "board": ["virt", "-bios", "none", "-net", "none"]}
 
 
 def linux(compiler, emulator=None, flags=()):
@@ -48,6 +55,8 @@ TARGETS = {
     "armv7hf": linux("arm-linux-gnueabihf-gcc", "qemu-arm-static",
                      ["-march=armv7-a", "-marm", "-mfpu=vfpv4", "-mfloat-abi=hard"]),
     "riscv64": linux("riscv64-linux-gnu-gcc", "qemu-riscv64-static"),
+    "riscv32": riscv32("-march=rv32imac -mabi=ilp32"),
+    "riscv32f": riscv32("-march=rv32imafc -mabi=ilp32f"),
     "cortex-m0": cortex_m("cortex-m0", "mps2-an385"),
     "cortex-m3": cortex_m("cortex-m3", "mps2-an385"),
     "cortex-m4": cortex_m("cortex-m4", "mps2-an386", "-mfpu=fpv4-sp-d16 -mfloat-abi=hard"),
@@ -115,9 +124,8 @@ class Harness:
         (self.folder / "response").unlink(missing_ok=True)
         emulator, board = self.target["emulator"], self.target["board"]
         if board:
-            command = [emulator, "-M", board, "-nodefaults", "-display", "none",
-                       "-nic", "user,restrict=on", "-chardev", "stdio,id=console,signal=off",
-                       "-semihosting-config", "enable=on,target=native,chardev=console,"
+            command = [emulator, "-M", *board, "-nodefaults", "-display", "none",
+                       "-chardev", "stdio,id=console,signal=off", "-semihosting-config", "enable=on,target=native,chardev=console,"
                        "arg=harness,arg=request,arg=response",
                        "-kernel", "harness"]
         else:
@@ -184,9 +192,10 @@ class Harness:
                                              order(AFFINE, dims=[4]))
             self.expect(what, code == EXIT_FAULT and len(found) == 1 and "run_" in printed,
                         f"exit {code}, {len(found)} replies, {printed}")
-        if target.startswith("cortex-m"):
+        if self.target["board"]:
             code, _, printed = self.send(order(NULL_WRITE))
             self.expect("write through null", code == EXIT_FAULT, f"exit {code}, {printed}")
+        if target.startswith("cortex-m"):
             code, _, printed = self.send(order(UNALIGNED))
             want = EXIT_FAULT if target == "cortex-m0" else 0
             self.expect("unaligned access", code == want, f"exit {code}, {printed}")

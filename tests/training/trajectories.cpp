@@ -97,7 +97,7 @@ bool run_case(const Options& options, const std::string& name) {
   const CompiledModel model = compile_model(request);
   const std::unique_ptr<Learner> learner =
       options.how == "jit" ? make_jit_learner(model)
-                           : make_device_learner(model, parse_emit(options.how));
+                           : make_device_learner(model, parse_emit(options.how, model.target));
   const Digits digits = read_digits(BACKCAST_DIGITS_TRAIN);
   const ElementType element = options.promote ? ElementType::f64 : ElementType::f32;
   std::vector<Call> calls{{"init", {Literal::scalar(ElementType::u64, 1)}}};
