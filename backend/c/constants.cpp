@@ -75,29 +75,39 @@ std::string section_macro(const Abi& abi) {
       abi.macro_prefix, abi.prefix);
 }
 
-/// The file's bytes are read by the assembler; C knows them as one array. In WebAssembly's
-/// assembler every object has a type and a size, and sections have no stack.
+/// Directives before and after constants: formats of object files have sections of their own. In
+/// WebAssembly's assembler every object has a type and a size, and sections have no stack.
+std::string sections_text(const TargetInfo& target) {
+  if (target.architecture == Architecture::wasm32) {
+    return "#define {1}_BEGIN \".section .rodata.{0},\\\"\\\",@\\n.type "
+           "{0}_constants,@object\\n\"\n"
+           "#define {1}_END \".size {0}_constants, {3}\\n\"\n";
+  }
+  return "#if defined(__APPLE__)\n"
+         "#define {1}_BEGIN \".pushsection __TEXT,__const\\n\"\n"
+         "#define {1}_END \".popsection\\n\"\n"
+         "#elif defined(_WIN32)\n"
+         "#define {1}_BEGIN \".section .rdata,\\\"dr\\\"\\n\"\n"
+         "#define {1}_END \".text\\n\"\n"
+         "#else\n"
+         "#define {1}_BEGIN \".pushsection .rodata.{0},\\\"a\\\"\\n\"\n"
+         "#define {1}_END \".popsection\\n\"\n"
+         "#endif\n";
+}
+
+/// The file's bytes are read by the assembler; C knows them as one array, by the assembler's name.
 std::string include_text(const Abi& abi, const TargetInfo& target, const std::string& file_name,
                          int64_t alignment, size_t bytes) {
-  std::string begin = ".pushsection .rodata.{0},\\\"a\\\"", end = ".popsection";
-  if (target.architecture == Architecture::wasm32) {
-    begin = ".section .rodata.{0},\\\"\\\",@\\n\"\n        \".type {0}_constants,@object";
-    end = ".size {0}_constants, {3}";
-  }
   const std::string form =
       "/* The constants are the {3} bytes of the file {2}, which the assembler includes: compile\n"
       " * in its folder, or define {1}_CONSTANTS_FILE as its path, in quotes. */\n"
-      "#ifndef {1}_CONSTANTS_FILE\n#define {1}_CONSTANTS_FILE \"{2}\"\n#endif\n"
-      "__asm__(\"" +
-      begin +
-      "\\n\"\n"
-      "        \".balign {4}\\n\"\n"
+      "#ifndef {1}_CONSTANTS_FILE\n#define {1}_CONSTANTS_FILE \"{2}\"\n#endif\n" +
+      sections_text(target) +
+      "__asm__({1}_BEGIN \".balign {4}\\n\"\n"
       "        \"{0}_constants:\\n\"\n"
-      "        \".incbin \\\"\" {1}_CONSTANTS_FILE \"\\\"\\n\"\n"
-      "        \"" +
-      end +
-      "\\n\");\n"
-      "extern const unsigned char {0}_constants[{3}] __attribute__((visibility(\"hidden\")));\n\n";
+      "        \".incbin \\\"\" {1}_CONSTANTS_FILE \"\\\"\\n\" {1}_END);\n"
+      "extern const unsigned char {0}_constants[{3}] __asm__(\"{0}_constants\")\n"
+      "    __attribute__((visibility(\"hidden\")));\n\n";
   return fmt::format(fmt::runtime(form), abi.prefix, abi.macro_prefix, file_name, bytes, alignment);
 }
 

@@ -57,6 +57,37 @@ std::string opening(const loop::Program& program, const CSource& result, const C
   return text + fmt::format("#include \"{}.h\"\n\n", program.name);
 }
 
+/// A condition on the macros of the options that the code relies on; empty where it needs none.
+std::string missing_options(const TargetInfo& target) {
+  switch (target.architecture) {
+    case Architecture::x86_64:
+      if (target.vector_bits == 512) return "!defined(__AVX512F__)";
+      return target.vector_bits == 256 ? "!defined(__AVX2__) || !defined(__FMA__)" : "";
+    case Architecture::aarch64:
+      if (target.byte_products) return "!defined(__ARM_FEATURE_MATMUL_INT8)";
+      return target.signed_byte_products ? "!defined(__ARM_FEATURE_DOTPROD)" : "";
+    case Architecture::arm:
+    case Architecture::thumb:
+      return target.has_f32 ? "!defined(__ARM_FP)" : "";
+    case Architecture::riscv32:
+    case Architecture::riscv64:
+      return target.has_f32 ? "!defined(__riscv_flen)" : "";
+    case Architecture::wasm32:
+      return "!defined(__wasm_simd128__)";
+    case Architecture::xtensa:
+      break;
+  }
+  return "";
+}
+
+/// Ends the compilation where an option is missing, before hundreds of messages do.
+std::string options_check(const TargetInfo& target) {
+  const std::string missing = missing_options(target);
+  if (missing.empty()) return "";
+  return fmt::format("#if {}\n#error \"made for {}: compile with {}\"\n#endif\n\n", missing,
+                     target.name, target.compiler_flags);
+}
+
 /// Macros and pragmas that say how the file is compiled.
 std::string file_settings(bool has_vectors) {
   std::string text =
@@ -93,9 +124,12 @@ std::string file_settings(bool has_vectors) {
 }
 
 std::string command_of(const loop::Program& program, const TargetInfo& target) {
-  const std::string compiler = target.cross_compiler.empty() ? "cc" : target.cross_compiler;
-  const std::string flags = target.compiler_flags.empty() ? "" : target.compiler_flags + " ";
-  return fmt::format("{} -std=c11 -O2 {}-c {}.c", compiler, flags, program.name);
+  std::string command = target.c_command;
+  if (command.empty()) {
+    command = target.cross_compiler.empty() ? "cc" : target.cross_compiler;
+    if (!target.compiler_flags.empty()) command += " " + target.compiler_flags;
+  }
+  return fmt::format("{} -std=c11 -O2 -c {}.c", command, program.name);
 }
 
 }  // namespace
@@ -143,7 +177,9 @@ CSource emit_c(const loop::Program& program, const TargetInfo& target, const COp
   // The frames of entry point and kernel: saved registers, arguments, some spilled values.
   constexpr int64_t kFrames = 1536;
   result.stack_bytes += kFrames;
-  result.source = opening(program, result, options) + file_settings(prelude.has_vectors());
+  result.source = opening(program, result, options) +
+                  (options.needs_options ? options_check(target) : "") +
+                  file_settings(prelude.has_vectors());
   result.source += c_backend::wrap_lines(constants.text + prelude.text() + functions + kernels +
                                          (has_steps ? c_backend::hooks_text() : "") +
                                          (cut.empty() ? "" : c_backend::pieces_text()) +

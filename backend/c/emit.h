@@ -28,6 +28,8 @@ struct COptions {
   int64_t inline_constants = 1 << 20;
   /// Hooks get the names of the model's nodes; without, null.
   bool names = true;
+  /// A compilation without the target's options ends at once; otherwise it goes as far as it can.
+  bool needs_options = true;
 };
 
 /// A planned, legalised program as C. InternalError for what the target cannot do without a math

@@ -67,7 +67,8 @@ Library::Library(const Folder& folder, const std::vector<Case>& cases, const Tar
   std::string files;
   for (const Case& c : cases) {
     const std::string& name = c.program.name;
-    const CSource source = emit_c(c.program, target, {.header = {.target = target.name}});
+    const CSource source =
+        emit_c(c.program, target, {.header = {.target = target.name}, .needs_options = false});
     folder.write(name + ".c", source.source);
     folder.write(name + ".h", source.header);
     files += " " + name + ".c";

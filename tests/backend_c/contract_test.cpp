@@ -133,7 +133,7 @@ TEST(EmitC, ConstantsInFile) {
       bool ok = false;
       const std::string messages = run_command(
           fmt::format("cd {} && {} {} -Wall -Werror -o program main.c pipeline.c && ./program",
-                      folder.path(), compiler.command, flags),
+                      folder.path(), compiler.command + " " + host_target().compiler_flags, flags),
           ok);
       EXPECT_TRUE(ok) << compiler.name << " " << flags << ": " << messages;
     }
@@ -152,6 +152,34 @@ TEST(EmitC, EqualInputGivesEqualText) {
 TEST(EmitC, RefusesWhatNeedsALibrary) {
   const TargetInfo& m4 = *find_target("cortex-m4");
   for (const Case& c : rounding_cases()) EXPECT_THROW(emit_c(c.program, m4), InternalError);
+}
+
+/// A file without the options of its target is answered with those that it needs.
+TEST(EmitC, NamesMissingOptions) {
+  for (const auto& [name, command] : std::map<std::string, std::string>{
+           {"x86-64-v3", "cc"},
+           {"x86-64-v4", "cc -march=x86-64-v3"},
+           {"cortex-m4", "arm-none-eabi-gcc"},
+           {"cortex-a76", "aarch64-linux-gnu-gcc"},
+           {"riscv32f", "riscv64-unknown-elf-gcc -march=rv32imac -mabi=ilp32 -ffreestanding"},
+           {"wasm32", "clang-19 --target=wasm32"}}) {
+    if (!is_installed(command.substr(0, command.find(' ')))) continue;
+    const TargetInfo& target = *find_target(name);
+    const Case c = statement_cases().front();
+    const CSource source = emit_c(c.program, target, {.header = {.target = name}});
+    const Folder folder;
+    folder.write(c.program.name + ".c", source.source);
+    folder.write(c.program.name + ".h", source.header);
+    const std::string compile = fmt::format("cd {} && {{}} -c {}.c", folder.path(), c.program.name);
+    bool ok = true;
+    const std::string messages = run_command(fmt::format(fmt::runtime(compile), command), ok);
+    EXPECT_FALSE(ok) << name;
+    EXPECT_NE(messages.find(fmt::format("compile with {}", target.compiler_flags)), messages.npos)
+        << messages;
+    const std::string whole = command.substr(0, command.find(' ')) + " " + target.compiler_flags;
+    const std::string rest = run_command(fmt::format(fmt::runtime(compile), whole), ok);
+    EXPECT_TRUE(ok) << rest;
+  }
 }
 
 /// Cases of a target: scalar ones, and vectors of its width.
@@ -179,7 +207,7 @@ std::vector<Compiler> cross_compilers(const TargetInfo& target) {
   compilers.push_back({target.cross_compiler, target.cross_compiler + " " + target.compiler_flags});
   // clang knows neither gcc's header folders nor rv64gcv's flags of another name.
   if (is_installed("clang-19") && target.cross_compiler != "clang-19" &&
-      target.architecture != Architecture::x86_64) {
+      target.architecture != Architecture::x86_64 && !target.only_c) {
     compilers.push_back(
         {"clang-19", fmt::format("clang-19 --target={} -ffreestanding -nostdlibinc {}",
                                  target.triple, target.compiler_flags)});

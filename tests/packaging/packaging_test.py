@@ -30,6 +30,12 @@ class Examples:
     def __init__(self, prefix, scratch):
         self.prefix, self.scratch = prefix, scratch
 
+    def copy_app(self, name):
+        """The folder of a copy of the app, the networks beside it."""
+        for example in ("app", "digits"):
+            shutil.copytree(EXAMPLES / example, self.scratch / name / example)
+        return self.scratch / name / "app"
+
     def build(self, name, *options, build="build"):
         folder = self.scratch / f"{name}-{build}"
         run("cmake", "-S", EXAMPLES / name, "-B", folder, "-G", "Ninja",
@@ -48,16 +54,29 @@ def check_dependencies(examples, folder):
     """A changed model is compiled again; an unchanged one is not."""
     again = run("cmake", "--build", folder)
     expect("unchanged model", "no work to do", again)
-    copy = examples.scratch / "copy"
-    shutil.copytree(EXAMPLES / "app", copy / "app")
-    shutil.copytree(EXAMPLES / "digits", copy / "digits")
+    app = examples.copy_app("copy")
+    digits = app.parent / "digits"
     build = examples.scratch / "copy-build"
-    run("cmake", "-S", copy / "app", "-B", build, "-G", "Ninja",
+    run("cmake", "-S", app, "-B", build, "-G", "Ninja",
         f"-DCMAKE_PREFIX_PATH={examples.prefix}")
     run("cmake", "--build", build)
-    shutil.copy(copy / "digits/digits_mlp.onnx", copy / "digits/digits_cnn.onnx")
+    shutil.copy(digits / "digits_mlp.onnx", digits / "digits_cnn.onnx")
     expect("changed model", "Compiling digits", run("cmake", "--build", build))
     expect("app with the other model", r"\n288 of 297 right",
+           run(build / "app", EXAMPLES / "digits/digits_test.bin"))
+
+
+def check_c(examples):
+    """The model as C, by the project's compiler."""
+    app = examples.copy_app("as C")
+    lists = app / "CMakeLists.txt"
+    text = lists.read_text()
+    lists.write_text(re.sub(r"(backcast_add_model\([^)]*)\)", r"\1 EMIT c)", text))
+    build = app / "build"
+    run("cmake", "-S", app, "-B", build, "-G", "Ninja", "-DCMAKE_C_FLAGS=-O2 -Werror",
+        f"-DCMAKE_PREFIX_PATH={examples.prefix}")
+    run("cmake", "--build", build)
+    expect("app from C", r"\n293 of 297 right",
            run(build / "app", EXAMPLES / "digits/digits_test.bin"))
 
 
@@ -73,6 +92,7 @@ def main():
         expect("app", r"\n293 of 297 right",
                run(folder / "app", EXAMPLES / "digits/digits_test.bin"))
         check_dependencies(examples, folder)
+        check_c(examples)
         for example in ("digits", "finetune"):
             run("ctest", "--test-dir", examples.build(example), "--output-on-failure",
                 "--no-tests=error")
