@@ -58,22 +58,26 @@ std::string opening(const loop::Program& program, const CSource& result, const C
 }
 
 /// A condition on the macros of the options that the code relies on; empty where it needs none.
+/// Other machines compile it as far as they can, for tests on a host.
 std::string missing_options(const TargetInfo& target) {
   switch (target.architecture) {
     case Architecture::x86_64:
-      if (target.vector_bits == 512) return "!defined(__AVX512F__)";
-      return target.vector_bits == 256 ? "!defined(__AVX2__) || !defined(__FMA__)" : "";
+      if (target.vector_bits == 512) return "defined(__x86_64__) && !defined(__AVX512F__)";
+      if (target.vector_bits < 256) return "";
+      return "defined(__x86_64__) && !(defined(__AVX2__) && defined(__FMA__))";
     case Architecture::aarch64:
-      if (target.byte_products) return "!defined(__ARM_FEATURE_MATMUL_INT8)";
-      return target.signed_byte_products ? "!defined(__ARM_FEATURE_DOTPROD)" : "";
+      if (target.byte_products)
+        return "defined(__aarch64__) && !defined(__ARM_FEATURE_MATMUL_INT8)";
+      if (!target.signed_byte_products) return "";
+      return "defined(__aarch64__) && !defined(__ARM_FEATURE_DOTPROD)";
     case Architecture::arm:
     case Architecture::thumb:
-      return target.has_f32 ? "!defined(__ARM_FP)" : "";
+      return target.has_f32 ? "defined(__arm__) && !defined(__ARM_FP)" : "";
     case Architecture::riscv32:
     case Architecture::riscv64:
-      return target.has_f32 ? "!defined(__riscv_flen)" : "";
+      return target.has_f32 ? "defined(__riscv) && !defined(__riscv_flen)" : "";
     case Architecture::wasm32:
-      return "!defined(__wasm_simd128__)";
+      return "defined(__wasm__) && !defined(__wasm_simd128__)";
     case Architecture::xtensa:
       break;
   }
