@@ -1,6 +1,8 @@
 // Checks and arithmetic of sliding windows over whole tensors.
 #include "ir/ops/window_rules.h"
 
+#include "ir/ops/walk.h"
+
 namespace backcast::ops {
 
 Shape windows_over(const InferContext& context, const TensorType& x, const Windowing& numbers) {
@@ -66,6 +68,34 @@ void check_positions(const InferContext& context, size_t i, const TensorType& x,
     fail("operand {}, the positions, must be {} and is {}", i, to_string(wanted),
          to_string(positions));
   }
+}
+
+void each_window_row(const std::vector<StaticWindow>& windows, const Ints& window,
+                     const std::vector<int64_t>& x, const std::vector<int64_t>& result,
+                     const std::function<void(const WindowRow&)>& visit) {
+  const std::vector<int64_t> from_strides = row_major_strides(x);
+  const std::vector<int64_t> to_strides = row_major_strides(result);
+  std::vector<int64_t> extents(windows.size()), reads(windows.size()), writes(windows.size());
+  each_window_element(windows, window, [&](const WindowElement& element) {
+    WindowRow row;
+    std::array<int64_t, 2> start{};
+    for (size_t d = 0; d < windows.size(); ++d) {
+      const Taps& taps = element.taps[d];
+      row.number = row.number * window[d] + element.position[d];
+      extents[d] = taps.count;
+      reads[d] = from_strides[d] * taps.input_step;
+      writes[d] = to_strides[d] * taps.output_step;
+      start[0] += from_strides[d] * taps.input;
+      start[1] += to_strides[d] * taps.output;
+    }
+    Walk<2> walk(extents, {reads, writes});
+    walk.rows(start, [&](const auto& at, const auto& steps, int64_t count) {
+      row.at = at;
+      row.steps = steps;
+      row.count = count;
+      visit(row);
+    });
+  });
 }
 
 }  // namespace backcast::ops

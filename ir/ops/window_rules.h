@@ -2,10 +2,11 @@
 // attributes, the places of windows, and the numbering of a window's elements.
 #pragma once
 
+#include <array>
+#include <functional>
 #include <vector>
 
 #include "ir/ops/taps.h"
-#include "ir/ops/walk.h"
 #include "ir/ops/window_attrs.h"
 
 namespace backcast::ops {
@@ -40,28 +41,27 @@ ElementType position_element(const Ints& window);
 void check_positions(const InferContext& context, size_t i, const TensorType& x,
                      const Windowing& numbers);
 
-/// Calls visit(number, input, output) for every element of every window that lies in the operand,
-/// by number first: its number and where it and the window's result are, in row-major tensors.
+/// Elements of the same number of windows in a row: where the first one and its window's result
+/// are, in row-major tensors, and how far apart.
+struct WindowRow {
+  int64_t number = 0, count = 0;
+  std::array<int64_t, 2> at{}, steps{};  // in the operand, in the result
+};
+
+/// Calls visit for all elements of every window that lie in the operand, by number first.
+void each_window_row(const std::vector<StaticWindow>& windows, const Ints& window,
+                     const std::vector<int64_t>& x, const std::vector<int64_t>& result,
+                     const std::function<void(const WindowRow&)>& visit);
+
+/// Calls visit(number, input, output) for each of them.
 template <class F>
 void each_window_pair(const std::vector<StaticWindow>& windows, const Ints& window,
                       const std::vector<int64_t>& x, const std::vector<int64_t>& result,
                       F&& visit) {
-  const std::vector<int64_t> from_strides = row_major_strides(x);
-  const std::vector<int64_t> to_strides = row_major_strides(result);
-  std::vector<int64_t> extents(windows.size()), reads(windows.size()), writes(windows.size());
-  each_window_element(windows, window, [&](const WindowElement& element) {
-    int64_t read = 0, write = 0, number = 0;
-    for (size_t d = 0; d < windows.size(); ++d) {
-      const Taps& taps = element.taps[d];
-      number = number * window[d] + element.position[d];
-      extents[d] = taps.count;
-      reads[d] = from_strides[d] * taps.input_step;
-      writes[d] = to_strides[d] * taps.output_step;
-      read += from_strides[d] * taps.input;
-      write += to_strides[d] * taps.output;
+  each_window_row(windows, window, x, result, [&](const WindowRow& row) {
+    for (int64_t i = 0; i < row.count; ++i) {
+      visit(row.number, row.at[0] + i * row.steps[0], row.at[1] + i * row.steps[1]);
     }
-    Walk<2> walk(extents, {reads, writes});
-    walk.each({read, write}, [&](const auto& at) { visit(number, at[0], at[1]); });
   });
 }
 
