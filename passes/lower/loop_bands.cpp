@@ -219,7 +219,7 @@ class LoopBands {
     for (loop::BufferParam& param : kernel.buffers) param.over.clear();
     call.kernel = loop::add_kernel(program_, call.kernel + "_rows", std::move(kernel));
     for (const RowAccess& access : producer.form.reads) {
-      const Window part =
+      const RowView part =
           window_of(whole.buffers[access.param].shape, access.dimension, {1, 1 + count});
       BufferId& id = call.buffers[access.param];
       id = add_part(program_, id, part.shape, trip * Dim(part.offset));

@@ -232,10 +232,10 @@ bool same_rows(const Dims& a, size_t da, const Dims& b, size_t db) {
          count_of(a, da + 1, a.size()) == count_of(b, db + 1, b.size());
 }
 
-Window window_of(const Dims& shape, size_t dimension, const Rows& rows) {
+RowView window_of(const Dims& shape, size_t dimension, const Rows& rows) {
   const int64_t row = count_of(shape, dimension + 1, shape.size());
   const int64_t outside = count_of(shape, 0, dimension);
-  Window window{shape, rows.begin * row};
+  RowView window{shape, rows.begin * row};
   window.shape[dimension] = Dim(rows.count());
   if (outside > 1) {
     const int64_t plane = shape[dimension].constant() * row;

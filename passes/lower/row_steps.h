@@ -63,14 +63,14 @@ std::vector<RowKernel> match_rows(const loop::Kernel& kernel);
 bool same_rows(const Dims& a, size_t da, const Dims& b, size_t db);
 
 /// A part of a parameter: a view of this shape so many elements into it.
-struct Window {
+struct RowView {
   Dims shape;
   int64_t offset = 0;
-  friend bool operator==(const Window&, const Window&) = default;
+  friend bool operator==(const RowView&, const RowView&) = default;
 };
 /// Indices `rows` of a dimension. Where dimensions that are not 1 lie outside of it, the view has
 /// one dimension and what lies between the rows is a part of it.
-Window window_of(const Dims& shape, size_t dimension, const Rows& rows);
+RowView window_of(const Dims& shape, size_t dimension, const Rows& rows);
 
 /// The kernel for some rows only, which of sums gives those. Parameters that rows reach in part
 /// (`reads` and `writes`) have the shapes of the windows at the indices `reached`, by parameter;

@@ -28,7 +28,7 @@ struct Operand {
   BufferId id = -1;
   bool in_window = false;
   bool whole = false;
-  Window part;
+  RowView part;
 };
 
 struct Action {

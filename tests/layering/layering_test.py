@@ -48,6 +48,7 @@ COUNTED = CODE | {".py", ".sh", ".cmake"}
 TEXT = COUNTED | {".md", ".txt", ".ir", ".ld", ".json", ".in", ".def", ""}
 SKIPPED_FOLDERS = {"build", ".git", "__pycache__", ".cache"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
+LINKED = ("ir", "frontend", "passes", "backend", "driver")  # into one program
 
 
 def layer_of(path):
@@ -97,6 +98,30 @@ def offences(path, text, exists):
     return found
 
 
+def types_of(text):
+    """Qualified names of the types that a header defines outside of other types."""
+    spaces, found = [], []
+    for line in text.splitlines():
+        if opened := re.match(r"namespace ([\w:]+) \{", line):
+            spaces.append(opened[1])
+        elif re.match(r"\}  // namespace", line) and spaces:
+            spaces.pop()
+        elif defined := re.match(r"(?:struct|class|enum class) (\w+)[^;]*\{", line):
+            found.append("::".join([*spaces, defined[1]]))
+    return found
+
+
+def twice_defined(headers):
+    """Two types of one name in two headers are undefined behaviour that no compiler sees: programs
+    get the members of one and the destructor of the other."""
+    places = {}
+    for path, text in headers.items():
+        for name in types_of(text):
+            places.setdefault(name, set()).add(path)
+    return [f"{name} is defined in {' and in '.join(sorted(paths))}"
+            for name, paths in places.items() if len(paths) > 1]
+
+
 def check_the_rules():
     """Each rule must notice what it is there for, and nothing else."""
     bad = {
@@ -130,6 +155,11 @@ def check_the_rules():
              if not offences(path, text, exists)]
     for path, text in good.items():
         wrong += [f"rule is too strict: {line}" for line in offences(path, text, exists)]
+    header = "namespace a {\nstruct T {\n};\n}  // namespace a\n"
+    other = header.replace("namespace a", "namespace b")
+    if not twice_defined({"x.h": header, "y.h": header}):
+        wrong.append("rule fails to notice: a type in two headers")
+    wrong += twice_defined({"x.h": header, "y.h": other})
     return wrong
 
 
@@ -148,14 +178,18 @@ def files(root):
 
 def main():
     root = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT
-    found, count = check_the_rules(), 0
+    found, count, headers = check_the_rules(), 0, {}
     for file in files(root):
         try:
             text = file.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             continue
         count += 1
-        found += offences(file.relative_to(root).as_posix(), text, lambda p: (root / p).exists())
+        path = file.relative_to(root).as_posix()
+        found += offences(path, text, lambda p: (root / p).exists())
+        if path.split("/")[0] in LINKED and file.suffix == ".h":
+            headers[path] = text
+    found += twice_defined(headers)
     for line in found:
         print(line)
     print(f"{count} files, {len(found)} offences")
