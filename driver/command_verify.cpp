@@ -44,10 +44,15 @@ Results evaluate_all(const Options& o, const std::vector<DataSet>& sets) {
   });
 }
 
-Results run_all(const Options& o, const std::vector<DataSet>& sets) {
+/// Of the two forms that can be run.
+Emit form_of(const Options& o) {
   const Emit emit = parse_emit(o.emit, resolve_target(o.request.target));
   if (emit != Emit::lib && emit != Emit::c)
     throw CompileError("verify takes --emit lib or --emit c");
+  return emit;
+}
+
+Results run_all(const Options& o, Emit emit, const std::vector<DataSet>& sets) {
   const CompiledModel model = compile_model(o.request);
   DeviceImage image({&model}, emit);
   std::vector<DeviceCall> calls;
@@ -74,7 +79,15 @@ int run(Options& o) {
     throw CompileError(folder + ": no test_data_set_0 with input_0.pb and output_0.pb");
   with_file_named(o.request.model,
                   [&] { add_shapes(sets, o.request.model, o.request.import_options); });
-  const Results results = o.evaluator ? evaluate_all(o, sets) : run_all(o, sets);
+  std::string judged = "evaluator";
+  Results results;
+  if (o.evaluator) {
+    results = evaluate_all(o, sets);
+  } else {
+    const Emit emit = form_of(o);
+    judged = fmt::format("{}, {}", o.request.target, emit == Emit::c ? "c" : "lib");
+    results = run_all(o, emit, sets);
+  }
   size_t passed = 0;
   double worst = 0;
   for (size_t s = 0; s < sets.size(); ++s) {
@@ -83,11 +96,8 @@ int run(Options& o) {
     passed += c.passed;
     if (!c.passed) fmt::print("{}: {}\n", sets[s].name, c.message);
   }
-  const Emit emit = parse_emit(o.emit, resolve_target(o.request.target));
-  const char* form = emit == Emit::c ? "c" : "lib";
   fmt::print("{}: {} ({}): {} of {} data sets; largest error {:.3g} of the tolerance\n",
-             passed == sets.size() ? "passed" : "FAILED", model.filename().string(),
-             o.evaluator ? "evaluator" : fmt::format("{}, {}", o.request.target, form), passed,
+             passed == sets.size() ? "passed" : "FAILED", model.filename().string(), judged, passed,
              sets.size(), worst);
   return passed == sets.size() ? 0 : 1;
 }

@@ -12,9 +12,11 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIBC = {"memcpy", "memmove", "memset"}
+sys.path.append(str(ROOT / "tests/contract"))
+from archive_checks import COPIES  # noqa: E402
+
 CLANG = ["clang-19", "-ffreestanding"]  # there are no headers of these systems here
-# name: target of ours, compiler, its lister of symbols, what it may need beside LIBC and helpers.
+# name: target of ours, compiler, its lister of symbols, what it may need beside COPIES and helpers.
 MACHINES = {
     # Debian's compiler is for a core whose floating-point unit is missing, and with it fmaf.
     "Xtensa": ("esp32", ["xtensa-lx106-elf-gcc", "-ffreestanding", "-mlongcalls"],
@@ -48,7 +50,7 @@ def unwanted(listed, extra):
     """Undefined symbols that are neither allowed nor the compiler's helpers. Some systems put an
     underscore before each name."""
     names = {name.removeprefix("_") for name in listed.split()}
-    return sorted(name for name in names - LIBC - extra if not name.startswith("_"))
+    return sorted(name for name in names - COPIES - extra if not name.startswith("_"))
 
 
 def main():
