@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -78,13 +79,29 @@ Literal updated(const CheckpointVariable& variable, const std::string& name, con
   return Literal(whole.element(), whole.shape(), std::move(result));
 }
 
+/// What was computed in floating point because of what the checkpoint's library learnt.
+Unquantised learned_in_floats(const OnnxGraph& graph, const Checkpoint& checkpoint,
+                              const std::filesystem::path& folder) {
+  std::set<uint64_t> learned;
+  for (const CheckpointVariable& variable : checkpoint.variables) {
+    if (variable.role == StateRole::parameter) learned.insert(variable.name);
+  }
+  std::set<std::string> names;
+  for (const OnnxTensor& tensor : graph.initializers) {
+    if (learned.contains(name_hash(tensor.name))) names.insert(tensor.name);
+  }
+  return unquantise(graph, names, folder);
+}
+
 }  // namespace
 
 std::string export_model(const std::string& model_path, const std::string& checkpoint_bytes) {
   const Checkpoint checkpoint = parse_checkpoint(checkpoint_bytes);
   const std::string bytes = read_file(model_path);
   const std::filesystem::path folder = std::filesystem::absolute(model_path).parent_path();
-  const OnnxModel model = parse_model_proto(bytes);
+  OnnxModel model = parse_model_proto(bytes);
+  const Unquantised edit = learned_in_floats(model.graph, checkpoint, folder);
+  apply(edit, model.graph);
   std::map<uint64_t, const OnnxTensor*> initializers;
   for (const OnnxTensor& tensor : model.graph.initializers) {
     initializers[name_hash(tensor.name)] = &tensor;
@@ -103,7 +120,7 @@ std::string export_model(const std::string& model_path, const std::string& check
     values[tensor.name] = updated(variable, tensor.name, whole);
   }
   if (values.empty()) throw CompileError("the checkpoint holds no parameters");
-  return trained_model(bytes, values, folder);
+  return trained_model(bytes, edit, values, folder);
 }
 
 }  // namespace backcast

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "driver/compiler.h"
 #include "passes/graph/promote_f64.h"
@@ -67,7 +68,7 @@ void TrainingOptions::add(CLI::App& app, bool always) {
   option("--warmup", w.warmup, "updates until the rate is whole");
   option("--trainable", w.trainable,
          "all, bias, norm, last:N, a regular expression, or NAME[AXIS,BEGIN:END]; repeatable; "
-         "@FILE: one per line");
+         "@FILE: one per line; quantised weights that are named learn in floating point");
   option("--batch", w.batch, "examples of a training step");
   option("--accumulate", w.accumulate, "steps per update, which a call of its own then does");
   app.add_flag("--f64", w.promote, "compute in double precision")->group(group);
@@ -150,6 +151,36 @@ std::optional<TrainingRequest> TrainingOptions::request() const {
   return request;
 }
 
+namespace {
+
+/// What learns of a model that quantises, and so is not rounded: what the request names, or what
+/// lies behind all that is rounded.
+std::set<std::string> learning(const std::string& path, ImportOptions options,
+                               const TrainingRequest& request, const ImportedModel& quantised) {
+  const bool by_name = !request.spec.trainable.expressions.empty();
+  std::vector<std::string> names;
+  if (by_name) {
+    for (const auto* list : {&quantised.parameter_names, &quantised.quantised_weights}) {
+      options.unquantised.insert(list->begin(), list->end());
+    }
+    const ImportedModel model = import_model(path, options);
+    names = chosen_parameters(model.module, model.output_names.size(), model.parameter_names,
+                              request.spec);
+  } else if (!quantised.parameter_names.empty()) {
+    names = chosen_parameters(quantised.module, quantised.output_names.size(),
+                              quantised.parameter_names, request.spec);
+  }
+  if (names.empty()) {
+    throw CompileError(
+        "the model is quantised, and nothing learns through values that are rounded: --trainable "
+        "last:1 keeps the weights of the last layer in floating point, where they learn, "
+        "--trainable all all of them");
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace
+
 TrainingModels training_models(const std::string& path, const ImportOptions& options,
                                const TrainingRequest& request, ImportedModel* run) {
   ImportOptions inference = options;
@@ -158,8 +189,13 @@ TrainingModels training_models(const std::string& path, const ImportOptions& opt
   if (request.batch > 0) batch.batch = request.batch;
   ImportOptions training = batch;
   training.mode = ImportMode::training;
+  ImportedModel trained = import_model(path, training);
+  if (trained.quantises || !trained.quantised_weights.empty()) {
+    training.unquantised = learning(path, training, request, trained);
+    inference.unquantised = batch.unquantised = training.unquantised;
+    trained = import_model(path, training);
+  }
   const ImportedModel alone = import_model(path, inference);
-  const ImportedModel trained = import_model(path, training);
   TrainingModels models;
   models.inference = alone.module;
   models.inference_batch = request.batch > 0 ? import_model(path, batch).module : alone.module;

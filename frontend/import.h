@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,10 @@ struct ImportOptions {
   /// How often a Loop runs at most whose number of trips only run time knows. What it stacks has
   /// that many rows; rows of trips that are not executed are zero.
   std::optional<int64_t> max_trips;
+  /// Initializers that learn: quantised ones (ImportedModel::quantised_weights) are floating-point
+  /// numbers, those that DequantizeLinear makes of them. Behind either nothing is rounded;
+  /// rectifiers that a quantiser left to the format stay (frontend/unquantise.h).
+  std::set<std::string> unquantised;
   /// What the operator Gradient is imported with, for this folder knows no passes; without one it
   /// is an error.
   Differentiator differentiator;
@@ -68,6 +73,9 @@ struct ImportedModel {
   /// name them, without scales of quantised tensors. Those that BatchNormalization keeps as running
   /// statistics are listed apart.
   std::vector<std::string> parameter_names, running_statistics;
+  /// Integer initializers of the file that ImportOptions::unquantised may name.
+  std::vector<std::string> quantised_weights;
+  bool quantises = false;  // in ImportMode::training: some node does
   /// Of ImportMode::training. `main` gives the new values of `updated_statistics` after the
   /// outputs, as results of the initializers' names. Where something is dropped or drawn, it has
   /// two parameters more: the key of the random generator, u32[2], and the i32 number of the step.

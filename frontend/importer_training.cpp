@@ -86,6 +86,7 @@ void GraphImporter::list_parameters() {
 void GraphImporter::note_rounding() {
   const std::vector<std::string>& nodes = training_.rounding;
   if (nodes.empty()) return;
+  result_.quantises = true;
   result_.notes.push_back(fmt::format(
       "{} node{} quantise{}, \"{}\" the first; nothing learns through a quantised value, "
       "so only what comes behind the last one is trained",

@@ -394,13 +394,41 @@ void separate_statistics(onnx::GraphProto& graph) {
   }
 }
 
+/// See unquantise.h.
+void apply(const Unquantised& edit, onnx::GraphProto& graph) {
+  const int32_t type = static_cast<int32_t>(
+      edit.weights.empty() ? onnx_type::kFloat
+                           : onnx_data_type_of(edit.weights.begin()->second.element()));
+  for (onnx::TensorProto& tensor : *graph.mutable_initializer()) {
+    const std::map<std::string, Literal>::const_iterator value = edit.weights.find(tensor.name());
+    if (value == edit.weights.end()) continue;
+    tensor.set_data_type(type);
+    set_data(tensor, value->second);
+  }
+  for (const Unquantised::PlainNode& plain : edit.nodes) {
+    onnx::NodeProto& node = *graph.mutable_node(static_cast<int>(plain.node));
+    node.set_op_type(plain.rectifies ? "Relu" : "Identity");
+    node.clear_domain();
+    node.clear_attribute();
+    node.mutable_input()->DeleteSubrange(1, node.input_size() - 1);
+  }
+  for (auto* infos : {graph.mutable_input(), graph.mutable_output(), graph.mutable_value_info()}) {
+    for (onnx::ValueInfoProto& info : *infos) {
+      if (!edit.weights.contains(info.name()) && !edit.values.contains(info.name())) continue;
+      info.mutable_type()->mutable_tensor_type()->set_elem_type(type);
+    }
+  }
+}
+
 }  // namespace
 
-std::string trained_model(std::string_view bytes, const std::map<std::string, Literal>& values,
+std::string trained_model(std::string_view bytes, const Unquantised& edit,
+                          const std::map<std::string, Literal>& values,
                           const std::filesystem::path& model_dir) {
   const std::shared_ptr<onnx::ModelProto> model = parse<onnx::ModelProto>(bytes, "model");
   initialize_weights(*model->mutable_graph());
   separate_statistics(*model->mutable_graph());
+  apply(edit, *model->mutable_graph());
   for (onnx::TensorProto& tensor : *model->mutable_graph()->mutable_initializer()) {
     const std::map<std::string, Literal>::const_iterator value = values.find(tensor.name());
     if (value == values.end()) continue;

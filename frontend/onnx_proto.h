@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "frontend/onnx_model.h"
+#include "frontend/unquantise.h"
 #include "ir/graph/literal.h"
 
 namespace backcast {
@@ -26,12 +27,13 @@ std::string serialize_tensor_proto(const std::string& name, int64_t data_type,
                                    std::span<const std::byte> raw_data);
 
 /// A copy of a serialized model that infers with new data of some of its graph's initializers, by
-/// name; type and shape have to be the initializer's. BatchNormalization and Dropout no longer
-/// train, running statistics have initializers of their own as above, external data is
+/// name; type and shape have to be the initializer's, after `edit`. BatchNormalization and Dropout
+/// no longer train, running statistics have initializers of their own as above, external data is
 /// looked for in `model_dir` and moves into the file, so that the copy stands alone; all else stays
 /// as it is, known to us or not. CompileError as above, for external data that cannot be read, and
 /// for 2 GB or more.
-std::string trained_model(std::string_view model, const std::map<std::string, Literal>& values,
+std::string trained_model(std::string_view model, const Unquantised& edit,
+                          const std::map<std::string, Literal>& values,
                           const std::filesystem::path& model_dir);
 
 }  // namespace backcast

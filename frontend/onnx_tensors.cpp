@@ -232,6 +232,17 @@ Literal to_literal(const OnnxTensor& tensor, const fs::path& model_dir) {
   return from_typed_fields(tensor, *element, count);
 }
 
+OnnxTensor to_tensor(const std::string& name, const Literal& value) {
+  const std::shared_ptr<const Literal> owner = std::make_shared<const Literal>(value);
+  OnnxTensor tensor;
+  tensor.name = name;
+  tensor.data_type = onnx_data_type_of(value.element());
+  tensor.dims = value.shape();
+  tensor.raw_data = owner->bytes();
+  tensor.owner = owner;
+  return tensor;
+}
+
 std::optional<Literal> widened(const OnnxTensor& tensor, const fs::path& model_dir) {
   const bool is_signed = tensor.data_type == onnx_type::kInt4;
   if (!is_signed && tensor.data_type != onnx_type::kUint4) return std::nullopt;

@@ -24,6 +24,9 @@ Literal to_literal(const OnnxTensor& tensor, const std::filesystem::path& model_
 /// A tensor of 4-bit integers with 8 bits for each; none for other types. Fails as to_literal does.
 std::optional<Literal> widened(const OnnxTensor& tensor, const std::filesystem::path& model_dir);
 
+/// The other way round; keeps a copy of the literal.
+OnnxTensor to_tensor(const std::string& name, const Literal& value);
+
 /// A read-only memory mapping of a whole file. CompileError when it cannot be opened.
 struct MappedFile {
   std::span<const std::byte> bytes;

@@ -242,6 +242,20 @@ class Assembly {
 
 }  // namespace
 
+Names chosen_parameters(const Module& training, size_t outputs, const Names& parameters,
+                        const TrainingSpec& spec) {
+  const LossFunction loss =
+      append_loss(training, training.function("main"), outputs, spec.loss, parameters);
+  const std::vector<TrainableCandidate> candidates =
+      trainable_candidates(loss.function, 0, parameters);
+  Names names;
+  if (candidates.empty()) return names;
+  for (const LiftedTensor& tensor : select_trainable(candidates, spec.trainable)) {
+    names.push_back(tensor.name);
+  }
+  return names;
+}
+
 Module build_training(const TrainingModels& models, const TrainingSpec& spec) {
   return Assembly(models, spec).build();
 }

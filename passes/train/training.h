@@ -27,6 +27,13 @@ struct TrainingModels {
   std::string generator, step;
 };
 
+/// The initializers of a training form, whose first results are `outputs` outputs of the model,
+/// that `spec` chooses among `parameters`; none where the loss depends on none. CompileError when
+/// it chooses what there is not.
+std::vector<std::string> chosen_parameters(const Module& training, size_t outputs,
+                                           const std::vector<std::string>& parameters,
+                                           const TrainingSpec& spec);
+
 /// The states are: trained parameters, statistics, slots and accumulated gradients by parameter
 /// (`<parameter>.<slot>`, `<parameter>.gradient`), then `step`, `learning_rate`, and, where they
 /// are needed, `accumulated` (a slot: batches since the last update) and the generator. Statistics

@@ -83,6 +83,8 @@ BAD_TRAINING = [
     ("learner", "--trainable last:0", "last:N.*from 1 on"),
     ("learner", "--trainable (", "no regular expression"),
     ("weightless", "", "no floating-point initializer.*nothing can be trained"),
+    ("quantised", "", "is quantised.*--trainable last:1 keeps"),
+    ("quantised", "--trainable nothing", r"nothing: matches none.*w f32\[4,4\]"),
     ("endless_loop", "", r'node "loop1" \(Loop\).*no bound on its trips.*--trainable last:1'),
     ("learner", "--batch 4", 'input "x" has a fixed batch of 1.*symbolic batch'),
     ("learner", "--rate -1", "rate must be a number of 0 or more"),

@@ -91,6 +91,15 @@ def training_models():
          node("Mul", "square1", ["t", "t"], ["s"]), node("ReduceSum", "sum1", ["s"], keepdims=0)],
         outputs=[scalar], initializers=dense_weights(1)))
     write("weightless", model([node("Relu", "relu1", "x")]))
+    scaled = [numpy_helper.from_array(np.full((4, 4), 3, np.int8), "w"),
+              numpy_helper.from_array(np.float32(0.5), "scale"),
+              numpy_helper.from_array(np.int8(0), "zero")]
+    write("quantised", model(
+        [node("DequantizeLinear", "weights1", ["w", "scale", "zero"], ["v"]),
+         node("MatMul", "matmul1", ["x", "v"], ["z"]),
+         node("QuantizeLinear", "quantize1", ["z", "scale", "zero"])],
+        outputs=[helper.make_tensor_value_info("y", TensorProto.INT8, [1, 4])],
+        initializers=scaled))
     # A loop that run time stops, between two layers that could learn.
     body = helper.make_graph(
         [node("Mul", "double", ["state", "state"], ["next"]),

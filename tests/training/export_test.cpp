@@ -160,6 +160,35 @@ TEST(Export, RunningStatisticsAndExternalDataGoIntoTheFile) {
   EXPECT_LT(relative_distance(actual, expected), 1e-5);
 }
 
+/// Behind weights that learnt the file computes in floating point, as the library does.
+TEST(Export, QuantisedWeightsThatLearntAreFloats) {
+  const std::string file = BACKCAST_EXAMPLES "/finetune/dscnn_int8.onnx";
+  for (const char* trainable : {"last:1", "last:3"}) {
+    TrainingRequest request;
+    request.batch = 1;
+    request.spec.trainable.expressions = {trainable};
+    const TrainingLibrary library(file, request, "jit");
+    Student student(library);
+    std::vector<double> pixels;
+    for (int i = 0; i < 490; ++i) pixels.push_back(i * 37 % 101 / 50.0 - 1);
+    const Literal word = Literal::from_doubles(ElementType::f32, {1, 1, 49, 10}, pixels);
+    const Literal label = Literal::from_doubles(ElementType::i32, {1}, {3});
+    // The last layer alone computes what the file does, but for half a step of its result.
+    const Literal before = student.run({word}).at(0);
+    const Literal rounded = run_file(file, {word})[0];
+    if (std::string_view(trainable) == "last:1") {
+      const double half_a_step = 0.5000001 * 0.05654192;  // logits_scale
+      for (int64_t i = 0; i < rounded.element_count(); ++i) {
+        EXPECT_NEAR(before.as_double(i), rounded.as_double(i), half_a_step) << i;
+      }
+    }
+    for (int step = 0; step < 10; ++step) student.step({word, label});
+    const std::vector<Literal> learnt = student.run({word});
+    EXPECT_GT(relative_distance(before, learnt[0]), 1e-2) << "training changed nothing";
+    expect_equal(run_alone(export_model(file, student.save()), {word}), learnt);
+  }
+}
+
 /// The file gets initializers for statistics that its exporter had merged.
 TEST(Export, MergedStatisticsAreSeparate) {
   const std::string model = reference_model("merged");

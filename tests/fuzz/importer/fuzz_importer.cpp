@@ -83,6 +83,10 @@ bool behaves(const std::string& bytes, std::string& what) {
     try {
       const ImportedModel model = import_model_bytes(bytes, "", bound ? options : ImportOptions());
       verify(model.module);
+      if (!bound || model.quantised_weights.empty()) continue;
+      ImportOptions learning = options;
+      learning.unquantised.insert(model.quantised_weights.begin(), model.quantised_weights.end());
+      verify(import_model_bytes(bytes, "", learning).module);
     } catch (const CompileError& error) {
       what = error.what();
     } catch (const std::exception& error) {
