@@ -189,39 +189,53 @@ class Editor {
     return true;
   }
 
-  bool rectifies(const OnnxNode& quantize) const {
-    if (constants_.contains(quantize.inputs[0])) return false;  // weights, not activations
-    const int64_t type = integer(quantize, "output_dtype").value_or(0);
-    if (!has_zero(quantize)) return type == 0 || type == onnx_type::kUint8;
-    if (!constants_.contains(quantize.inputs[2])) return false;
-    const Literal zero = literal(quantize.inputs[2]);
+  /// Whether a format holds nothing below zero.
+  bool zero_is_least(const OnnxNode& node) const {
+    const int64_t type = integer(node, "output_dtype").value_or(0);
+    if (!has_zero(node)) return is_quantize(node) && (type == 0 || type == onnx_type::kUint8);
+    if (!constants_.contains(node.inputs[2])) return false;
+    const Literal zero = literal(node.inputs[2]);
     const std::optional<double> least = smallest(zero.element());
     return least && zero.is_splat(*least);
   }
 
+  /// Whether the result is nowhere below zero, or stands for nothing below it.
+  bool is_nonnegative(const OnnxNode& node) const {
+    if (node.inputs.empty() || constants_.contains(node.inputs[0])) return false;
+    if ((is_quantize(node) || is_dequantize(node)) && zero_is_least(node)) return true;
+    const bool pools = node.op_type == "AveragePool" || node.op_type == "GlobalAveragePool";
+    if (node.op_type == "Relu") return node.domain.empty();
+    return (is_movement(node) || (pools && node.domain.empty()) || is_dequantize(node)) &&
+           nonnegative_.contains(node.inputs[0]);
+  }
+
+  bool learns(const OnnxNode& node) const {
+    const auto is_it = [&](const std::string& name) { return learns_.contains(name); };
+    return std::ranges::any_of(node.inputs, is_it) ||
+           std::ranges::any_of(names_of_bodies(node), is_it);
+  }
+
   void visit(size_t i) {
     const OnnxNode& node = graph_.nodes[i];
-    if (is_dequantize(node) && edit_.weights.contains(node.inputs[0])) {
-      edit_.nodes.push_back({i, false});
-      learns_.insert(node.outputs[0]);
-      return;
-    }
-    const auto learns = [&](const std::string& name) { return learns_.contains(name); };
-    if (std::ranges::none_of(node.inputs, learns) &&
-        std::ranges::none_of(names_of_bodies(node), learns)) {
-      return;
-    }
-    if (is_quantize(node)) {
+    const bool is_weight = is_dequantize(node) && edit_.weights.contains(node.inputs[0]);
+    if (is_weight) edit_.nodes.push_back({i, false});
+    bool goes_on = is_weight || learns(node);
+    if (goes_on && is_quantize(node)) {
       Unquantised change;
-      if (!takes_floats(node, change)) {
+      goes_on = takes_floats(node, change);
+      if (goes_on) {
+        const bool is_activation = !constants_.contains(node.inputs[0]);
+        const bool rectifies =
+            is_activation && zero_is_least(node) && !nonnegative_.contains(node.inputs[0]);
+        edit_.nodes.push_back({i, rectifies});
+        edit_.nodes.insert(edit_.nodes.end(), change.nodes.begin(), change.nodes.end());
+        edit_.values.merge(change.values);
+      } else {
         ++edit_.kept;
-        return;
       }
-      edit_.nodes.push_back({i, rectifies(node)});
-      edit_.nodes.insert(edit_.nodes.end(), change.nodes.begin(), change.nodes.end());
-      edit_.values.merge(change.values);
     }
-    learns_.insert(node.outputs.begin(), node.outputs.end());
+    if (goes_on) learns_.insert(node.outputs.begin(), node.outputs.end());
+    if (is_nonnegative(node)) nonnegative_.insert(node.outputs.begin(), node.outputs.end());
     learns_.erase("");
   }
 
@@ -230,7 +244,8 @@ class Editor {
   const std::map<std::string, std::set<size_t>> users_;
   std::map<std::string, const OnnxTensor*> constants_;
   Unquantised edit_;
-  std::set<std::string> learns_;  // values that depend on the weights
+  std::set<std::string> learns_;       // values that depend on the weights
+  std::set<std::string> nonnegative_;  // values that no rectifier changes
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "ir/graph/builder.h"
 #include "ir/graph/error.h"
@@ -55,24 +56,43 @@ void add_optimizer_parameters(UpdateBuilder& build, const TrainingNames& names) 
   build.parameter(names.rate, kRate);
 }
 
-/// The optimizer's nodes; results are the new parameters, slots and step.
+/// The parameters by the place of their first use. A file may list them in any order (quantisers
+/// put all biases last), and updates far from their gradients keep these alive.
+std::vector<size_t> order_of_use(const Function& function, const TrainingNames& names) {
+  std::map<std::string, int64_t> first;
+  for (int64_t i = function.size(); i-- > 0;) {
+    for (const ValueId operand : function.node(ValueId(i)).operands) {
+      const Node& node = function.node(operand);
+      if (node.op == &ops::parameter) first[parameter_name(node)] = i;
+    }
+  }
+  std::vector<size_t> order(names.parameters.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return first[names.parameters[i].name]; });
+  return order;
+}
+
+/// The optimizer's nodes, parameters in `order`; results are the new parameters, slots and step.
 void add_update(UpdateBuilder& build, std::vector<Val> gradients, const TrainingNames& names,
-                const OptimizerSpec& spec) {
+                const OptimizerSpec& spec, const std::vector<size_t>& order) {
   const std::string kind(enum_name(spec.kind));
   build.builder.set_loc({"optimizer", kind, Origin::made});
   const Val step = build.value(names.step);
   const ElementType element = names.parameters[0].type.element;
   const Optimizer optimizer(spec, cast(build.value(names.rate), element), step);
   gradients = optimizer.clip(std::move(gradients));
-  for (size_t i = 0; i < names.parameters.size(); ++i) {
+  std::map<size_t, Optimizer::Update> updates;
+  for (const size_t i : order) {
     const TrainedParameter& parameter = names.parameters[i];
     build.builder.set_loc({parameter.name, kind, Origin::made});
     std::vector<Val> slots;
     for (const std::string& slot : parameter.slots) slots.push_back(build.value(slot));
-    const Optimizer::Update update =
-        optimizer.update(build.value(parameter.name), gradients[i], slots);
+    updates.emplace(i, optimizer.update(build.value(parameter.name), gradients[i], slots));
+  }
+  for (const auto& [i, update] : updates) {
+    const TrainedParameter& parameter = names.parameters[i];
     build.result(parameter.name, update.parameter);
-    for (size_t k = 0; k < slots.size(); ++k) {
+    for (size_t k = 0; k < update.slots.size(); ++k) {
       build.result(parameter.slots[k], update.slots[k]);
     }
   }
@@ -132,7 +152,7 @@ Function make_train_step(const Module& module, const Function& adjoint,
   std::vector<Val> gradients;
   for (ValueId id : part_of_result(adjoint, now, 1)) gradients.emplace_back(build.builder, id);
   if (!accumulates) {
-    add_update(build, std::move(gradients), names, spec.optimizer);
+    add_update(build, std::move(gradients), names, spec.optimizer, order_of_use(adjoint, names));
     return build.finish();
   }
   for (size_t i = 0; i < gradients.size(); ++i) {
@@ -161,7 +181,9 @@ Function make_apply(const Module& module, const TrainingNames& names, const Trai
     const Val total = build.value(p.gradient);
     means.push_back(total / (total.shape().empty() ? batches : broadcast(batches, total.shape())));
   }
-  add_update(build, std::move(means), names, spec.optimizer);
+  std::vector<size_t> order(means.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  add_update(build, std::move(means), names, spec.optimizer, order);
   for (const TrainedParameter& p : names.parameters) {
     build.builder.set_loc({p.gradient, "accumulate", Origin::made});
     build.result(p.gradient, zeros_like(build.value(p.gradient)));

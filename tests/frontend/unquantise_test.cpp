@@ -148,6 +148,23 @@ TEST(Unquantise, WhatAFormatCutsOffAtZeroIsARectifier) {
   EXPECT_THAT(result(other), ElementsAre(2, 0, 9, 0));
 }
 
+TEST(Unquantise, OneRectifierIsEnough) {
+  ModelBuilder m = dense();
+  constant(m, "s_scale", f32({}, {2}));
+  constant(m, "s_zero", i8({}, {-128}));
+  m.node("q1", "QuantizeLinear", {"s", "s_scale", "s_zero"}, {"s1"});
+  m.node("d1", "DequantizeLinear", {"s1", "s_scale", "s_zero"}, {"s2"});
+  m.node("turn", "Transpose", {"s2"}, {"s3"});
+  m.node("q2", "QuantizeLinear", {"s3", "s_scale", "s_zero"}, {"s4"});
+  m.node("d2", "DequantizeLinear", {"s4", "s_scale", "s_zero"}, {"y"});
+  m.output("y", {"2", "2"});
+  edited(m);
+  int rectifiers = 0;
+  for (const OnnxNode& node : m.model().graph.nodes) rectifiers += node.op_type == "Relu";
+  EXPECT_EQ(rectifiers, 1);
+  EXPECT_THAT(result(m), ElementsAre(2, 9, 0, 0));
+}
+
 TEST(Unquantise, ValuesMayGrowBeyondTheFormat) {
   ModelBuilder m = rounded(i8({}, {120}));  // 14 is the largest
   const std::vector<Operand> x = {f32({2, 2}, {31, 0, 0, 0})};

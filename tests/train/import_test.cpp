@@ -237,6 +237,28 @@ TEST(Quantised, AModelThatEndsSoCannotBeTrained) {
   }
 }
 
+/// Quantisers put all biases last in a file.
+TEST(Updates, FollowTheNetworkWhateverTheFileListsFirst) {
+  ModelBuilder m;
+  m.input("x", {"3"}).output("y");
+  for (const char* name : {"b2", "w2", "b1", "w1"}) {
+    m.model().graph.initializers.push_back(floats(name, {3}, {1, 2, 3}));
+  }
+  m.node("m1", "Mul", {"x", "w1"}, {"p1"}).node("a1", "Add", {"p1", "b1"}, {"h"});
+  m.node("m2", "Mul", {"h", "w2"}, {"p2"}).node("a2", "Add", {"p2", "b2"}, {"y"});
+  const Module module = build_training(three_imports(m), mean_of_output());
+  std::vector<std::string> updated, states;
+  for (const Node& node : module.function("train_step").nodes) {
+    const bool is_new = updated.empty() || updated.back() != node.loc.node;
+    if (node.loc.op_type == "sgd" && node.loc.node != "optimizer" && is_new) {
+      updated.push_back(node.loc.node);
+    }
+  }
+  for (size_t i = 0; i < 4; ++i) states.push_back(module.states[i].name);
+  EXPECT_THAT(updated, ElementsAre("w1", "b1", "w2", "b2"));
+  EXPECT_THAT(states, ElementsAre("b2", "w2", "b1", "w1"));
+}
+
 /// y = dropout(x · w), w of ones, so that the outputs show the mask.
 ModelBuilder dropout_model(int64_t width) {
   ModelBuilder m;
