@@ -193,7 +193,13 @@ TrainingModels training_models(const std::string& path, const ImportOptions& opt
   if (trained.quantises || !trained.quantised_weights.empty()) {
     training.unquantised = learning(path, training, request, trained);
     inference.unquantised = batch.unquantised = training.unquantised;
+    const size_t fixed = trained.quantised_weights.size();
     trained = import_model(path, training);
+    if (fixed > 0 && request.spec.trainable.expressions.empty()) {
+      trained.notes.push_back(fmt::format(
+          "{} quantised weight{} as {}; what --trainable names learns, in floating point", fixed,
+          fixed == 1 ? " stays" : "s stay", fixed == 1 ? "it is" : "they are"));
+    }
   }
   const ImportedModel alone = import_model(path, inference);
   TrainingModels models;

@@ -70,6 +70,7 @@ void matmul_nbits(NodeContext& n) {
   };
   ValueId w = centred(e.reshape(unpacked(e, packed, bits), whole));
   if (n.has(3) && n.element(3) != ElementType::u8) {
+    n.training().scales.insert(n.initializer(3));  // belongs to the format, as scales do
     const ValueId zero = shaped(n, 3, per_block);
     w = e.sub(w, spread(e.sub(zero, e.like(zero, middle))));
   } else if (n.has(3)) {

@@ -189,6 +189,37 @@ TEST(Export, QuantisedWeightsThatLearntAreFloats) {
   }
 }
 
+/// Of four bits with a scale for each block; other layers of the file are packed in other ways.
+TEST(Export, WeightsOfFourBitsThatLearntAreFloats) {
+  const std::string file = BACKCAST_TEST_MODELS "/packed_weights/model.onnx";
+  TrainingRequest request;
+  request.spec.loss.kind = LossKind::mse;
+  request.spec.optimizer.rate = 0.1;
+  const auto trained_names = [&] {
+    std::vector<std::string> names;
+    for (const StateVariable& state : import_training(file, {}, request).module.states) {
+      if (state.role == StateRole::parameter) names.push_back(state.name);
+    }
+    return names;
+  };
+  // Neither scales nor zero points, which one layer has in floating point.
+  EXPECT_EQ(trained_names(),
+            std::vector<std::string>({"first.scale", "up.bias", "second.scale", "third.scale"}));
+  request.spec.trainable.expressions = {"onnx.weight"};
+  EXPECT_EQ(trained_names(), std::vector<std::string>({"onnx.weight"}));
+  const TrainingLibrary library(file, request, "jit");
+  Student student(library);
+  const Literal words = Literal::from_doubles(ElementType::i32, {1, 3}, {3, 11, 7});
+  const Literal before = student.run({words}).at(0);
+  EXPECT_LT(relative_distance(run_file(file, {words})[0], before), 1e-6);
+  const std::vector<double> ones(static_cast<size_t>(before.element_count()), 1);
+  const Literal target = Literal::from_doubles(ElementType::f32, before.shape(), ones);
+  for (int step = 0; step < 10; ++step) student.step({words, target});
+  const std::vector<Literal> learnt = student.run({words});
+  EXPECT_GT(relative_distance(before, learnt[0]), 1e-2) << "training changed nothing";
+  expect_equal(run_alone(export_model(file, student.save()), {words}), learnt);
+}
+
 /// The file gets initializers for statistics that its exporter had merged.
 TEST(Export, MergedStatisticsAreSeparate) {
   const std::string model = reference_model("merged");
