@@ -20,23 +20,25 @@ OnnxModel parse_file(const std::string& path) {
 
 std::string note_of(const Unquantised& edit, const OnnxGraph& graph) {
   constexpr size_t kMost = 4;
-  std::vector<std::string> names;
-  for (const auto& [name, value] : edit.weights) {
-    if (names.size() < kMost) names.push_back("\"" + name + "\"");
-  }
-  if (edit.weights.size() > kMost) names.push_back("…");
   std::string text = "nothing is rounded behind weights that learn";
   if (!edit.weights.empty()) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : edit.weights) {
+      if (names.size() < kMost) names.push_back("\"" + name + "\"");
+    }
+    if (edit.weights.size() > kMost) names.push_back("…");
     text =
         fmt::format("{} quantised weight{} in floating point ({}), and nothing behind is rounded",
                     edit.weights.size(), edit.weights.size() == 1 ? " learns" : "s learn",
                     fmt::join(names, ", "));
   }
-  if (edit.kept > 0) text += fmt::format(" but by {} nodes whose integers count", edit.kept);
+  if (edit.kept > 0) {
+    text += fmt::format(", but where integers are computed with ({} node{})", edit.kept,
+                        edit.kept == 1 ? "" : "s");
+  }
   for (const OnnxValueInfo& output : graph.outputs) {
-    if (edit.values.contains(output.name)) {
-      text += fmt::format("; output \"{}\" is floating-point, too", output.name);
-    }
+    if (!edit.values.contains(output.name)) continue;
+    text += fmt::format("; output \"{}\" is floating-point, too", output.name);
   }
   return text;
 }

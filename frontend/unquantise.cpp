@@ -47,8 +47,8 @@ std::optional<double> smallest(ElementType element) {
   return std::nullopt;
 }
 
-/// Which of the `count` scales or zero points of shape `scale` belongs to element i of a tensor;
-/// none when they do not fit. One for all, one for each place along the axis, or one for a block.
+/// Which scale or zero point belongs to an element of a tensor: the one for all, the one of its
+/// place along an axis, or of its block of places there.
 class Places {
  public:
   Places(const std::vector<int64_t>& shape, int64_t axis, int64_t block) {
