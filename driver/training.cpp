@@ -68,7 +68,8 @@ void TrainingOptions::add(CLI::App& app, bool always) {
   option("--warmup", w.warmup, "updates until the rate is whole");
   option("--trainable", w.trainable,
          "all, bias, norm, last:N, a regular expression, or NAME[AXIS,BEGIN:END]; repeatable; "
-         "@FILE: one per line; quantised weights that are named learn in floating point");
+         "@FILE: one per line; quantised weights that are named learn in floating point, "
+         "numbers without axes learn when they are named themselves");
   option("--batch", w.batch, "examples of a training step");
   option("--accumulate", w.accumulate, "steps per update, which a call of its own then does");
   app.add_flag("--f64", w.promote, "compute in double precision")->group(group);

@@ -70,7 +70,7 @@ struct OptimizerSpec {
 
 /// Expressions: `all`, `bias`, `norm`, `last:N`, a tensor's name, a regular expression that is
 /// found in names, or `name[axis,begin:end]`. A tensor that any of them names is trained; none:
-/// all.
+/// all. Words leave out tensors without axes.
 struct TrainableSpec {
   std::vector<std::string> expressions;
 };

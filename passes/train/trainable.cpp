@@ -81,7 +81,9 @@ std::vector<bool> matches(const std::string& text,
           fmt::format("--trainable {}: write last:N with a number of layers from 1 on", text));
     }
     int64_t last = -1;
-    for (const TrainableCandidate& c : candidates) last = std::max(last, c.layer);
+    for (const TrainableCandidate& c : candidates) {
+      if (!c.is_number) last = std::max(last, c.layer);
+    }
     layers = last + 1 - *count;
   }
   const bool is_word = text == "all" || text == "bias" || text == "norm" || layers;
@@ -96,12 +98,13 @@ std::vector<bool> matches(const std::string& text,
                                    [&](const TrainableCandidate& c) { return c.name == text; });
   for (size_t i = 0; i < candidates.size(); ++i) {
     const TrainableCandidate& c = candidates[i];
-    result[i] = is_name          ? c.name == text
-                : text == "all"  ? true
-                : text == "bias" ? c.is_bias
-                : text == "norm" ? c.is_norm
-                : layers         ? c.layer >= *layers
-                                 : std::regex_search(c.name, *expression);
+    result[i] = is_name                  ? c.name == text
+                : is_word && c.is_number ? false
+                : text == "all"          ? true
+                : text == "bias"         ? c.is_bias
+                : text == "norm"         ? c.is_norm
+                : layers                 ? c.layer >= *layers
+                                         : std::regex_search(c.name, *expression);
   }
   return result;
 }
@@ -127,8 +130,10 @@ std::vector<LiftedTensor> select_trainable(const std::vector<TrainableCandidate>
     }
     const std::vector<bool> hit = matches(text, candidates);
     if (std::find(hit.begin(), hit.end(), true) == hit.end()) {
-      throw CompileError(fmt::format("--trainable {}: matches none of the trainable tensors:{}",
-                                     text, listing(candidates)));
+      const bool numbers = std::ranges::any_of(candidates, &TrainableCandidate::is_number);
+      throw CompileError(fmt::format(
+          "--trainable {}: matches none of the trainable tensors{}:{}", text,
+          numbers ? ", of which those without axes have to be named" : "", listing(candidates)));
     }
     for (size_t i = 0; i < hit.size(); ++i) {
       if (hit[i]) chosen[candidates[i].name] = {candidates[i].name};

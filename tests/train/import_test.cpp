@@ -237,6 +237,33 @@ TEST(Quantised, AModelThatEndsSoCannotBeTrained) {
   }
 }
 
+/// Keras's converter writes every constant as an initializer: bounds, halves, factors.
+TEST(Numbers, LearnOnlyWhenTheyAreNamed) {
+  ModelBuilder m;
+  m.input("x", {"3"}).output("y");
+  std::vector<OnnxTensor>& weights = m.model().graph.initializers;
+  weights.push_back(floats("w1", {3}, {1, 2, 3}));
+  weights.push_back(floats("lo", {}, {0}));
+  weights.push_back(floats("hi", {}, {6}));
+  weights.push_back(floats("w2", {3}, {3, 2, 1}));
+  weights.push_back(floats("factor", {}, {0.5f}));
+  m.node("m1", "Mul", {"x", "w1"}, {"p"}).node("clip", "Clip", {"p", "lo", "hi"}, {"h"});
+  m.node("m2", "Mul", {"h", "w2"}, {"q"}).node("half", "Mul", {"q", "factor"}, {"y"});
+  const auto trained = [&](const std::vector<std::string>& expressions) {
+    TrainingSpec spec = mean_of_output();
+    spec.trainable.expressions = expressions;
+    std::vector<std::string> names;
+    for (const StateVariable& state : build_training(three_imports(m), spec).states) {
+      if (state.role == StateRole::parameter) names.push_back(state.name);
+    }
+    return names;
+  };
+  EXPECT_THAT(trained({}), ElementsAre("w1", "w2"));
+  EXPECT_THAT(trained({"last:1"}), ElementsAre("w2"));
+  EXPECT_THAT(trained({"last:2"}), ElementsAre("w1", "w2"));
+  EXPECT_THAT(trained({"hi", "last:1"}), ElementsAre("hi", "w2"));
+}
+
 /// Quantisers put all biases last in a file.
 TEST(Updates, FollowTheNetworkWhateverTheFileListsFirst) {
   ModelBuilder m;
