@@ -79,20 +79,6 @@ Literal updated(const CheckpointVariable& variable, const std::string& name, con
   return Literal(whole.element(), whole.shape(), std::move(result));
 }
 
-/// What was computed in floating point because of what the checkpoint's library learnt.
-Unquantised learned_in_floats(const OnnxGraph& graph, const Checkpoint& checkpoint,
-                              const std::filesystem::path& folder) {
-  std::set<uint64_t> learned;
-  for (const CheckpointVariable& variable : checkpoint.variables) {
-    if (variable.role == StateRole::parameter) learned.insert(variable.name);
-  }
-  std::set<std::string> names;
-  for (const OnnxTensor& tensor : graph.initializers) {
-    if (learned.contains(name_hash(tensor.name))) names.insert(tensor.name);
-  }
-  return unquantise(graph, names, folder);
-}
-
 }  // namespace
 
 std::string export_model(const std::string& model_path, const std::string& checkpoint_bytes) {
@@ -100,12 +86,20 @@ std::string export_model(const std::string& model_path, const std::string& check
   const std::string bytes = read_file(model_path);
   const std::filesystem::path folder = std::filesystem::absolute(model_path).parent_path();
   OnnxModel model = parse_model_proto(bytes);
-  const Unquantised edit = learned_in_floats(model.graph, checkpoint, folder);
-  apply(edit, model.graph);
   std::map<uint64_t, const OnnxTensor*> initializers;
   for (const OnnxTensor& tensor : model.graph.initializers) {
     initializers[name_hash(tensor.name)] = &tensor;
   }
+  std::set<std::string> learned;
+  for (const CheckpointVariable& variable : checkpoint.variables) {
+    const auto found = initializers.find(variable.name);
+    if (variable.role == StateRole::parameter && found != initializers.end()) {
+      learned.insert(found->second->name);
+    }
+  }
+  // What the library computed in floating point because of what it learnt.
+  const Unquantised edit = unquantise(model.graph, learned, folder);
+  apply(edit, model.graph);
   std::map<std::string, Literal> values;
   for (const CheckpointVariable& variable : checkpoint.variables) {
     if (variable.role != StateRole::parameter && variable.role != StateRole::statistic) continue;

@@ -28,13 +28,6 @@ std::optional<LoopWithoutUnchanged> changing_states(const OnnxNode& node) {
 
 }  // namespace
 
-const OnnxAttribute* find_attribute(const OnnxNode& node, std::string_view name) {
-  for (const OnnxAttribute& attribute : node.attributes) {
-    if (attribute.name == name) return &attribute;
-  }
-  return nullptr;
-}
-
 bool is_control_flow(const OnnxNode& node) {
   return node.domain.empty() && (node.op_type == "If" || node.op_type == "Loop" ||
                                  node.op_type == "Scan" || node.op_type == "SequenceMap");

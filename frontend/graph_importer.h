@@ -163,7 +163,4 @@ const OnnxGraph& graph_of(const OnnxNode& node, const std::string& attribute, co
 /// x, which has to be one element of that type, with rank 0. `what` names it in the complaint.
 ValueId as_scalar(Emitter& e, ValueId x, ElementType element, const char* what, const Loc& loc);
 
-/// The attribute of that name; null when the node has none.
-const OnnxAttribute* find_attribute(const OnnxNode& node, std::string_view name);
-
 }  // namespace backcast

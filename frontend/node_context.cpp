@@ -94,10 +94,7 @@ std::optional<double> NodeContext::known_number(size_t i) const {
 }
 
 const OnnxAttribute* NodeContext::find(std::string_view name) const {
-  for (const OnnxAttribute& attribute : node_.attributes) {
-    if (attribute.name == name) return &attribute;
-  }
-  return nullptr;
+  return find_attribute(node_, name);
 }
 
 int64_t NodeContext::attr_int(std::string_view name, int64_t fallback) const {

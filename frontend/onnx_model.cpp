@@ -1,9 +1,16 @@
-// Names of ONNX's enumerators for messages.
+// Attributes by name, and names of ONNX's enumerators for messages.
 #include "frontend/onnx_model.h"
 
 #include <iterator>
 
 namespace backcast {
+
+const OnnxAttribute* find_attribute(const OnnxNode& node, std::string_view name) {
+  for (const OnnxAttribute& attribute : node.attributes) {
+    if (attribute.name == name) return &attribute;
+  }
+  return nullptr;
+}
 
 std::string onnx_type_name(int64_t data_type) {
   static constexpr std::string_view kNames[] = {

@@ -108,6 +108,9 @@ struct OnnxModel {
   std::vector<OnnxFunction> functions;
 };
 
+/// The attribute of that name; null when the node has none.
+const OnnxAttribute* find_attribute(const OnnxNode& node, std::string_view name);
+
 /// "float", "int64", "float8e4m3fn", … or "type 99".
 std::string onnx_type_name(int64_t data_type);
 

@@ -407,7 +407,7 @@ void apply(const Unquantised& edit, onnx::GraphProto& graph) {
   }
   for (const Unquantised::PlainNode& plain : edit.nodes) {
     onnx::NodeProto& node = *graph.mutable_node(static_cast<int>(plain.node));
-    node.set_op_type(plain.rectifies ? "Relu" : "Identity");
+    node.set_op_type(plain.op_type());
     node.clear_domain();
     node.clear_attribute();
     node.mutable_input()->DeleteSubrange(1, node.input_size() - 1);

@@ -26,25 +26,15 @@ bool is_movement(const OnnxNode& node) {
   return node.domain.empty() && kMovements.contains(node.op_type) && !tells_places;
 }
 
-std::optional<int64_t> integer(const OnnxNode& node, std::string_view name) {
-  for (const OnnxAttribute& attribute : node.attributes) {
-    if (attribute.name == name) return attribute.i;
-  }
-  return std::nullopt;
+int64_t integer(const OnnxNode& node, std::string_view name, int64_t fallback) {
+  const OnnxAttribute* attribute = find_attribute(node, name);
+  return attribute ? attribute->i : fallback;
 }
 
 bool is_quantised_type(int64_t type) {
   using namespace onnx_type;
   const int64_t all[] = {kInt4, kUint4, kInt8, kUint8, kInt16, kUint16, kInt32};
   return std::ranges::find(all, type) != std::end(all);
-}
-
-/// The smallest number of a format that activations have; none for others.
-std::optional<double> smallest(ElementType element) {
-  if (element == ElementType::u8 || element == ElementType::u16) return 0;
-  if (element == ElementType::i8) return -128;
-  if (element == ElementType::i16) return -32768;
-  return std::nullopt;
 }
 
 /// Which scale or zero point belongs to an element of a tensor: the one for all, the one of its
@@ -105,7 +95,7 @@ class Editor {
     const bool known = is_dequantize(node) && node.inputs[0] == weight.name &&
                        node.inputs[1] != weight.name && constants_.contains(node.inputs[1]) &&
                        (!has_zero(node) || constants_.contains(node.inputs[2]));
-    return known && integer(node, "output_dtype").value_or(0) == 0 ? &node : nullptr;
+    return known && integer(node, "output_dtype", 0) == 0 ? &node : nullptr;
   }
 
   Unquantised edit(const std::set<std::string>& names) {
@@ -141,8 +131,8 @@ class Editor {
     const Literal zero = has_zero(node) ? literal(node.inputs[2]) : Literal::from_ints({}, {0});
     const int64_t count = q.element_count();
     if (count == 0) return std::nullopt;
-    const Places places(q.shape(), integer(node, "axis").value_or(q.shape().size() == 1 ? 0 : 1),
-                        integer(node, "block_size").value_or(1));
+    const Places places(q.shape(), integer(node, "axis", q.shape().size() == 1 ? 0 : 1),
+                        integer(node, "block_size", 1));
     if (!is_float(scale.element()) || !places.fit(scale, count) || !places.fit(zero, count)) {
       return std::nullopt;
     }
@@ -191,12 +181,11 @@ class Editor {
 
   /// Whether a format holds nothing below zero.
   bool zero_is_least(const OnnxNode& node) const {
-    const int64_t type = integer(node, "output_dtype").value_or(0);
+    const int64_t type = integer(node, "output_dtype", 0);
     if (!has_zero(node)) return is_quantize(node) && (type == 0 || type == onnx_type::kUint8);
     if (!constants_.contains(node.inputs[2])) return false;
     const Literal zero = literal(node.inputs[2]);
-    const std::optional<double> least = smallest(zero.element());
-    return least && zero.is_splat(*least);
+    return is_integer(zero.element()) && zero.is_splat(lowest_value(zero.element()));
   }
 
   /// Whether the result is nowhere below zero, or stands for nothing below it.
@@ -273,7 +262,7 @@ void apply(const Unquantised& edit, OnnxGraph& graph) {
   }
   for (const Unquantised::PlainNode& plain : edit.nodes) {
     OnnxNode& node = graph.nodes[plain.node];
-    node.op_type = plain.rectifies ? "Relu" : "Identity";
+    node.op_type = plain.op_type();
     node.domain.clear();
     node.inputs.resize(1);
     node.attributes.clear();

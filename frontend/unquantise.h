@@ -26,6 +26,7 @@ struct Unquantised {
   struct PlainNode {
     size_t node = 0;
     bool rectifies = false;
+    const char* op_type() const { return rectifies ? "Relu" : "Identity"; }
   };
   std::map<std::string, Literal> weights;  // what DequantizeLinear made of the initializers
   std::vector<PlainNode> nodes;

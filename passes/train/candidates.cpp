@@ -79,7 +79,6 @@ class Survey {
     TrainableCandidate result;
     result.name = initializer_name(node);
     result.type = node.type.tensor();
-    result.is_number = result.type.rank() == 0;
     result.position = function_.size();
     std::vector<ValueId> todo = {constant};
     std::set<ValueId> seen;
@@ -151,7 +150,7 @@ std::vector<TrainableCandidate> trainable_candidates(const Function& function, i
   }
   std::map<std::string, int64_t> last;  // position of a layer's last use
   for (const TrainableCandidate& c : result) {
-    if (c.is_number) continue;
+    if (c.is_number()) continue;
     int64_t& position = last[survey.layer(c)];
     position = std::max(position, c.position);
   }
@@ -159,9 +158,9 @@ std::vector<TrainableCandidate> trainable_candidates(const Function& function, i
   for (const auto& [name, position] : last) order.push_back(position);
   std::sort(order.begin(), order.end());
   for (TrainableCandidate& c : result) {
-    const std::map<std::string, int64_t>::const_iterator found = last.find(survey.layer(c));
-    const int64_t position = found == last.end() ? c.position : found->second;
-    c.layer = std::lower_bound(order.begin(), order.end(), position) - order.begin();
+    c.layer = c.is_number() ? -1
+                            : std::lower_bound(order.begin(), order.end(), last[survey.layer(c)]) -
+                                  order.begin();
   }
   return result;
 }

@@ -27,16 +27,14 @@ bool can_train(const Module& module, const Function& loss,
 int64_t nearest_cut(const Module& module, const Function& loss,
                     const std::vector<TrainableCandidate>& candidates) {
   int64_t layers = 0;
-  for (const TrainableCandidate& c : candidates) {
-    if (!c.is_number) layers = std::max(layers, c.layer + 1);
-  }
+  for (const TrainableCandidate& c : candidates) layers = std::max(layers, c.layer + 1);
   // Fewer layers can only make it easier: halve the range of what is unknown.
   int64_t works = 0, fails = layers + 1;
   while (fails - works > 1) {
     const int64_t last = works + (fails - works) / 2;
     std::vector<LiftedTensor> tensors;
     for (const TrainableCandidate& c : candidates) {
-      if (!c.is_number && c.layer >= layers - last) tensors.push_back({c.name});
+      if (c.layer >= layers - last) tensors.push_back({c.name});
     }
     (can_train(module, loss, tensors) ? works : fails) = last;
   }

@@ -81,9 +81,7 @@ std::vector<bool> matches(const std::string& text,
           fmt::format("--trainable {}: write last:N with a number of layers from 1 on", text));
     }
     int64_t last = -1;
-    for (const TrainableCandidate& c : candidates) {
-      if (!c.is_number) last = std::max(last, c.layer);
-    }
+    for (const TrainableCandidate& c : candidates) last = std::max(last, c.layer);
     layers = last + 1 - *count;
   }
   const bool is_word = text == "all" || text == "bias" || text == "norm" || layers;
@@ -98,13 +96,13 @@ std::vector<bool> matches(const std::string& text,
                                    [&](const TrainableCandidate& c) { return c.name == text; });
   for (size_t i = 0; i < candidates.size(); ++i) {
     const TrainableCandidate& c = candidates[i];
-    result[i] = is_name                  ? c.name == text
-                : is_word && c.is_number ? false
-                : text == "all"          ? true
-                : text == "bias"         ? c.is_bias
-                : text == "norm"         ? c.is_norm
-                : layers                 ? c.layer >= *layers
-                                         : std::regex_search(c.name, *expression);
+    result[i] = is_name                    ? c.name == text
+                : is_word && c.is_number() ? false
+                : text == "all"            ? true
+                : text == "bias"           ? c.is_bias
+                : text == "norm"           ? c.is_norm
+                : layers                   ? c.layer >= *layers
+                                           : std::regex_search(c.name, *expression);
   }
   return result;
 }

@@ -18,10 +18,12 @@ struct TrainableCandidate {
   int64_t position = 0;  // of that node
   bool is_bias = false;  // a vector that is added
   bool is_norm = false;  // scale or shift of a normalisation
+  /// Numbered in the order of the model; parameters of one layer share it. -1: of none.
+  int64_t layer = 0;
+
   /// Without axes: more often a number of a formula (a bound, the half of GELU) than a weight. It
   /// learns when it is named, and makes no layer.
-  bool is_number = false;
-  int64_t layer = 0;  // numbered in the order of the model; parameters of one layer share it
+  bool is_number() const { return type.rank() == 0; }
 };
 
 /// The floating-point initializers among `names`, in their order, that result number `target` of

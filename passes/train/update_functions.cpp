@@ -56,6 +56,12 @@ void add_optimizer_parameters(UpdateBuilder& build, const TrainingNames& names) 
   build.parameter(names.rate, kRate);
 }
 
+std::vector<size_t> order_of_file(const TrainingNames& names) {
+  std::vector<size_t> order(names.parameters.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  return order;
+}
+
 /// The parameters by the place of their first use. A file may list them in any order (quantisers
 /// put all biases last), and updates far from their gradients keep these alive.
 std::vector<size_t> order_of_use(const Function& function, const TrainingNames& names) {
@@ -66,8 +72,7 @@ std::vector<size_t> order_of_use(const Function& function, const TrainingNames& 
       if (node.op == &ops::parameter) first[parameter_name(node)] = i;
     }
   }
-  std::vector<size_t> order(names.parameters.size());
-  std::iota(order.begin(), order.end(), size_t{0});
+  std::vector<size_t> order = order_of_file(names);
   std::ranges::stable_sort(order, {}, [&](size_t i) { return first[names.parameters[i].name]; });
   return order;
 }
@@ -181,9 +186,7 @@ Function make_apply(const Module& module, const TrainingNames& names, const Trai
     const Val total = build.value(p.gradient);
     means.push_back(total / (total.shape().empty() ? batches : broadcast(batches, total.shape())));
   }
-  std::vector<size_t> order(means.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  add_update(build, std::move(means), names, spec.optimizer, order);
+  add_update(build, std::move(means), names, spec.optimizer, order_of_file(names));
   for (const TrainedParameter& p : names.parameters) {
     build.builder.set_loc({p.gradient, "accumulate", Origin::made});
     build.result(p.gradient, zeros_like(build.value(p.gradient)));
