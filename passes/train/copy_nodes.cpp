@@ -10,14 +10,7 @@ namespace backcast {
 std::vector<ValueId> copy_nodes(Builder& builder, const Function& from,
                                 const std::vector<ValueId>& arguments,
                                 const std::vector<ValueId>& needed) {
-  std::vector<char> wanted(from.nodes.size(), 0);
-  for (ValueId id : needed) wanted[static_cast<size_t>(id.index)] = 1;
-  for (int64_t i = from.size(); i-- > 0;) {
-    if (!wanted[static_cast<size_t>(i)]) continue;
-    for (ValueId operand : from.node(ValueId(i)).operands) {
-      wanted[static_cast<size_t>(operand.index)] = 1;
-    }
-  }
+  const std::vector<char> wanted = needed_nodes(from, needed);
   std::vector<ValueId> now(from.nodes.size());
   for (int64_t i = 0; i < from.size(); ++i) {
     const Node& node = from.node(ValueId(i));

@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "ir/graph/error.h"
 #include "ir/graph/text.h"
+#include "ir/graph/verifier.h"
 #include "passes/graph/differentiate.h"
 #include "passes/train/append_loss.h"
 #include "tests/train/trainer.h"
@@ -187,6 +189,26 @@ func @main(%x: f32[4], %n: i64[]) -> (f32[K], f32[4]) {
   }
   spec.output = "all";
   EXPECT_EQ(append_loss(module, function, 2, spec, {}).target, "target");
+}
+
+/// A symbol has its value from a node that no other takes anything from.
+TEST(Losses, WhatMeasuresAnExtentIsKept) {
+  Module module = parse_module(R"(symbol K in 0..4
+func @main(%x: f32[4], %n: i64[]) -> f32[] {
+  %p = prefix %x, %n {axis=0, extent=K}
+  %s = slice %x {start=[0], limit=[K], stride=[1]}
+  %y = reduce %s {kind=sum, axes=[0]}
+  return %y
+})");
+  Function function = module.function("main");
+  function.result_names = {"y"};
+  LossSpec spec;
+  spec.kind = LossKind::mse;
+  module.functions["loss"] = append_loss(module, function, 1, spec, {}).function;
+  verify(module);
+  const auto& nodes = module.function("loss").nodes;
+  EXPECT_TRUE(std::any_of(nodes.begin(), nodes.end(),
+                          [](const Node& node) { return measured_symbol(node) == "K"; }));
 }
 
 }  // namespace
