@@ -13,7 +13,8 @@ struct GradientError {
   std::string parameter;
   double norm = 0;      // of what was expected
   double distance = 0;  // of the difference (estimated from projections where only those are known)
-  double allowed = 0;   // relative · max(norm, 1e-2 · norm of all gradients)
+  double allowed = 0;   // relative · max(norm, 1e-2 · norm of all gradients); of differences no
+                        // less than what rounding of the loss makes of them
   bool passed() const { return distance <= allowed; }
 };
 
