@@ -43,6 +43,8 @@ struct TargetInfo {
   bool has_f64 = true;                // hardware f64
   bool has_fma = false;               // hardware fused multiply-add in f32 (and f64 where has_f64)
   bool prefers_fma = false;           // it is faster than a multiplication and an addition
+  bool has_mla = false;               // a vector instruction that does so, rounding in between
+  bool lane_factors = false;          // it takes a lane of a register as one factor
   bool has_sqrt = true;               // square root as an instruction, of types in hardware
   bool has_rounding = false;          // floor, ceil, round as instructions
   bool converts_to_nearest = false;   // an instruction from f32 to the nearest i32
@@ -51,8 +53,9 @@ struct TargetInfo {
   bool signed_byte_products = false;  // likewise dot4_signed: sdot
   // An instruction that adds dot4_signed of all lanes of two registers to a scalar: vmladava.
   bool summed_byte_products = false;
-  bool byte_tables = false;  // an instruction for bytes at places in registers: vpermi2b
-  int fma_latency = 4;       // cycles: accumulators needed = latency × units
+  bool gathers_lanes = true;  // an instruction for lane_bits of a register: movmskps, i32x4.bitmask
+  bool byte_tables = false;   // an instruction for bytes at places in registers: vpermi2b
+  int fma_latency = 4;        // cycles: accumulators needed = latency × units
   int fma_units = 1;
   bool slow_subnormals = false;  // they take a hundred cycles and more, unless they are flushed
   bool halves_vectors = false;   // a register takes a unit twice: AVX-512 on 256-bit units
@@ -73,6 +76,8 @@ struct TargetInfo {
   std::string compiler_flags;  // for --emit c and the harness: "-mcpu=cortex-m4 -mthumb …"
 
   bool uses_fma() const { return has_fma && prefers_fma; }
+  /// Is a product and its addition to a sum one instruction?
+  bool fuses_products() const { return uses_fma() || has_mla; }
   /// A machine whose memory is counted in kilobytes.
   bool is_microcontroller() const {
     return architecture == Architecture::thumb || architecture == Architecture::riscv32 ||

@@ -136,8 +136,7 @@ TargetInfo linux_user(const char* name, const char* gnu, const char* qemu) {
   return t;
 }
 
-/// Scalar VFPv4: NEON's f32 flushes denormals to zero, so its results would differ from the C
-/// emission's (gcc refuses NEON for f32 arithmetic without -funsafe-math-optimizations).
+/// What every ARMv7-A core with a VFPv4 runs, to the bit as in C.
 TargetInfo armv7hf() {
   TargetInfo t = linux_user("armv7hf", "arm-linux-gnueabihf", "qemu-arm");
   t.summary = "ARMv7-A, VFPv4, hard float, no NEON";
@@ -155,6 +154,28 @@ TargetInfo armv7hf() {
   return t;
 }
 
+/// Every ARMv7-A core that has NEON: Cortex-A5 (most), A7, A8, A9, A15, A17, and 64-bit cores under
+/// a 32-bit system. NEON computes on no f64, takes denormals of f32 for zeros, and has neither
+/// division nor square root; its multiply-add rounds in between, since before Cortex-A7 there is no
+/// other, and takes a lane as factor, which the fused one does not.
+TargetInfo armv7_neon() {
+  TargetInfo t = armv7hf();
+  t.name = "armv7-neon";
+  t.summary = "ARMv7-A with NEON, hard float";
+  t.cpu = "cortex-a8";
+  t.features = "+neon,-neonfp,-slowfpvmlx,-vmlx-hazards,+use-misched";
+  t.vector_bits = 128;
+  t.vector_registers = 16;
+  t.vectors_of_f64 = t.has_fma = t.prefers_fma = t.converts_to_nearest = false;
+  t.has_mla = t.lane_factors = t.halves_vectors = true;
+  t.gathers_lanes = false;
+  t.fma_latency = 4;
+  t.l2_bytes = 256 << 10;
+  t.qemu_cpu = "cortex-a9";
+  t.compiler_flags = "-march=armv7-a -marm -mfpu=neon -mfloat-abi=hard";
+  return t;
+}
+
 TargetInfo aarch64(const char* name, const char* cpu, const char* summary, int latency, int units,
                    const char* flags) {
   TargetInfo t = linux_user(name, "aarch64-linux-gnu", "qemu-aarch64");
@@ -167,6 +188,7 @@ TargetInfo aarch64(const char* name, const char* cpu, const char* summary, int l
   t.vector_registers = 32;
   t.integer_registers = 29;
   t.has_rounding = true;
+  t.gathers_lanes = false;
   t.fma_latency = latency;
   t.fma_units = units;
   t.qemu_cpu = "max";
@@ -345,6 +367,7 @@ std::vector<TargetInfo> make_table() {
       cortex_m55(),
       cortex_m55_nomve(),
       armv7hf(),
+      armv7_neon(),
       aarch64("aarch64", "generic", "ARMv8-A, NEON", 4, 2, "-march=armv8-a"),
       aarch64("cortex-a53", "cortex-a53", "ARMv8-A in order, NEON", 4, 1, "-mcpu=cortex-a53"),
       cortex_a76(),

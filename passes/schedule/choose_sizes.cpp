@@ -108,7 +108,8 @@ bool Chooser::fits_registers(int64_t tile, int64_t vectors) const {
 double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const {
   const int64_t sums = std::max<int64_t>(static_cast<int64_t>(definition_.accumulators.size()), 1);
   int64_t accumulators = tile * schedule_.jam * vectors * chains * sums;
-  int64_t loads = 0, scalar_loads = 0, held = 0, pairs = 0;
+  int64_t loads = 0, joined_loads = 0, scalar_loads = 0, held = 0, pairs = 0;
+  const bool joins = schedule_.joined_steps > 1;
   for (const Access& a : accesses_) {
     if (!a.in_reduction) continue;
     // The other bytes of a word that has been loaded.
@@ -143,15 +144,21 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
       scalar_loads += words;
       continue;
     }
+    if (joins && takes_lanes(a)) {
+      loads -= words;
+      joined_loads += words;
+      held += words;
+      continue;
+    }
     // Beside scalar factors, a vector that rows share is needed once, for all of them.
-    if (takes_scalars() && kept && window_taps_ == 1) {
+    if ((takes_scalars() || joins) && kept && window_taps_ == 1) {
       held += 1;
       continue;
     }
-    held += values * (kept ? vectors * jam * window_taps_ : target_.loads_apart() ? 2 : 1);
+    held += values * (kept ? vectors * jam * window_taps_ : waiting_loads());
     if (with_vector && with_tile && window_taps_ == 1 && overlaps_windows()) held += tile * vectors;
   }
-  bool fused = adds_products() || target_.uses_fma();
+  bool fused = adds_products() || target_.fuses_products();
   int64_t products = multiplies_separately() ? kWaitingProducts : 1;
   // A row alone makes pairs of bytes right before it adds their product.
   if (fused && !(adds_products() && tile == 1)) products = 0;
@@ -179,7 +186,11 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     return std::max(arithmetic, vectors_moved) + kScalar * scalars + kBeside * vectors_moved +
            kLoop;
   }
-  double memory = static_cast<double>(loads * chains) / static_cast<double>(2 * window_taps_);
+  const double moved =
+      static_cast<double>(loads) + static_cast<double>(joined_loads) / schedule_.joined_steps;
+  double memory = moved * static_cast<double>(chains) / static_cast<double>(2 * window_taps_);
+  // Small integers that are not lanes become words, an instruction each.
+  if (target_.lane_factors && scalar_ == Scalar::i32 && !joins) arithmetic += 2 * memory;
   double units = arithmetic / target_.fma_units;
   // The loop and what does not overlap perfectly: felt by small tiles.
   constexpr double kSlack = 0.6, kIssue = 0.25;
@@ -286,7 +297,7 @@ std::vector<TileSegment> Chooser::tile_segments(int64_t size) const {
 double Chooser::waiting_cycles(int64_t tile, int64_t vectors) const {
   constexpr double kEach = 10, kMost = 24, kMostOfWindow = 8, kLate = 0.1;
   constexpr double kHeld = 0.01;
-  const bool fused = target_.uses_fma();
+  const bool fused = target_.fuses_products();
   const bool in_window = window_taps_ > 1;
   if (lanes_ == 1 || takes_scalars() || !fused || target_.vector_registers > 16) return 0;
   if ((in_window && window_step_ == 1) || schedule_.rolled_epilogue) return 0;
@@ -344,6 +355,7 @@ void Chooser::choose_sizes() {
   if (!is_reduction_) return choose_map();
   schedule_.rolled_epilogue = needs_rolled_epilogue();
   conversions_ = conversions();
+  schedule_.joined_steps = steps_to_join();
   double best = 2e30;
   int64_t best_tile = 1, best_vectors = 1;
   int64_t max_tile = schedule_.tile_axis.empty() ? 1 : limits_.rows;
@@ -383,7 +395,9 @@ void Chooser::choose_sizes() {
     schedule_.reduce_unroll = streams ? std::clamp<int64_t>(kStreamBody / body, 1, 16)
                                       : std::clamp<int64_t>(kBody / body, 1, words ? 8 : 4);
   }
-  schedule_.by_columns = takes_scalars();
+  const bool joins = schedule_.joined_steps > 1;
+  if (joins) schedule_.reduce_unroll = schedule_.joined_steps;
+  schedule_.by_columns = takes_scalars() || joins;
   const bool rotates = lanes_ > 1 && best_vectors == 1 && !target_.loads_apart();
   const bool kept = 2 * read_again(best_tile) * schedule_.jam > registers();
   if (rotates && (kept || best_tile * schedule_.jam + kRotating > registers())) {

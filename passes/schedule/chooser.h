@@ -125,7 +125,10 @@ class Chooser {
   bool adds_products() const;
   bool multiplies_separately() const;
   bool takes_scalars() const;
+  bool takes_lanes(const Access& access) const;
+  int32_t steps_to_join() const;
   int64_t conversions() const;
+  int64_t waiting_loads() const;
   bool overlaps_windows() const;
   bool fits_registers(int64_t tile, int64_t vectors) const;
   double step_cycles(int64_t tile, int64_t vectors, int64_t chains = 1) const;

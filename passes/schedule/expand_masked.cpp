@@ -79,7 +79,7 @@ void Expansion::mark_word(const Expr& to, const Expr& at, int64_t elements,
   }
   Expr result;
   int64_t done = 0;
-  for (int32_t width = mask.lanes; done < elements; width /= 2) {
+  for (int32_t width = mask.gathered; done < elements; width /= 2) {
     for (; done + width <= elements; done += width) {
       const loop::Type part{mask.element, width};
       const Expr value = loop::load(part, mask.factor, at + Expr(done));

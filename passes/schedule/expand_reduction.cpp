@@ -8,6 +8,7 @@
 #include "ir/loop/visit.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/expansion.h"
+#include "passes/schedule/join_factors.h"
 #include "passes/schedule/nibbles.h"
 #include "passes/schedule/window.h"
 
@@ -91,6 +92,10 @@ Stmt Expansion::reduce_loops(size_t depth, const Bindings& bindings, const Bindi
     parts.push_back(reduce_loops(depth + 1, bindings, inner));
   }
   chain_ = copy_ = 0;
+  if (schedule_.joined_steps > 1 && step % schedule_.joined_steps == 0) {
+    parts = join_factors(parts, schedule_.joined_steps,
+                         [&](const std::string& base) { return fresh(base); });
+  }
   return loop::for_loop(variable, Expr(0), Expr(*static_extent(axis) / step), loop::block(parts));
 }
 

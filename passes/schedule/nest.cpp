@@ -80,6 +80,7 @@ std::string NestSchedule::to_string() const {
   } else if (chains > 1) {
     add(fmt::format("chains {}", chains));
   }
+  if (joined_steps > 1) add(fmt::format("join {} factors", joined_steps));
   if (!taken.axes.empty()) add("skip zeros of " + taken.factor);
   if (!split_axis.empty()) add("split " + split_axis);
   if (!transposed_axis.empty()) add("transpose " + transposed_axis);

@@ -93,6 +93,7 @@ struct StepMask {
   int64_t count = 0;                      // of a row's bits
   loop::Scalar word = loop::Scalar::u32;  // unsigned
   int32_t lanes = 1;                      // elements that are compared at once
+  int32_t gathered = 1;                   // elements of a row whose bits are gathered at once
   size_t depth = 0;
   loop::Expr first;  // of the rows in the array, which may lie outside of the factor's `rows`
   loop::Expr row;    // that a step needs, from `first` on, over all axes but those above
@@ -136,6 +137,9 @@ struct NestSchedule {
   // keep what several unrolled ones read, and there are no registers for that.
   bool border_loops = false;
   int64_t reduce_unroll = 1;  // steps of the innermost reduction loop per iteration
+  // Of these, steps whose factors that registers are multiplied by are lanes of one load, where
+  // they lie side by side; they divide `reduce_unroll`.
+  int32_t joined_steps = 1;
   bool use_fma = false;
   bool widens_loads = false;  // small integers of a register are words as soon as they are loaded
   // A step of a tile goes by its columns: a vector of the operand along the vector axis serves all

@@ -94,6 +94,10 @@ class Candidate {
             .row = loop::simplify(row_ - first_),
             .span = span_,
             .results = results_};
+    // Of registers one by one only where that is an instruction each.
+    constexpr int64_t kWord = 32;
+    const bool by_words = mask.lanes > 1 && !target_.gathers_lanes;
+    mask.gathered = by_words ? static_cast<int32_t>(std::min(kWord, mask.bits())) : mask.lanes;
     if (rows_.is_guarded) mask.rows = rows_.rows;
     if (is_across()) {
       mask.is_joint = rows_.is_joint;
@@ -164,7 +168,7 @@ class Candidate {
     // Tiles of rows load a weight once, others multiply straight from memory; where a product and
     // its sum are two instructions, a third one to load does not outweigh both left out.
     const bool loads_apart =
-        target_.vector_bits == 0 || (target_.loads_apart() && target_.uses_fma());
+        target_.vector_bits == 0 || (target_.loads_apart() && target_.fuses_products());
     if (costs().results() == 1 ? from_memory : loads_apart) return false;
     if (schedule.vector_axis.empty() || !schedule.lane_axis.empty() ||
         !schedule.block_axes.empty() || !schedule.tile_axis.empty() || schedule.jam > 1 ||

@@ -274,7 +274,7 @@ class Cutting {
       step.bytes += static_cast<double>(reach(o.flat, axes)) * bytes;
     }
     step.bytes /= static_cast<double>(points(definition.reduce_axes));
-    const bool fused = target_.uses_fma();
+    const bool fused = target_.fuses_products();
     const double units = static_cast<double>(step.sums) * (fused ? 1 : 2) / target_.fma_units;
     step.cycles = std::max(units, loads / 2) + kSlack;
     return step;

@@ -73,7 +73,7 @@ double SkippingCosts::skipping(double marked, double rearranging) const {
   if (!rows_.of.across.empty()) steering += rows_.is_joint ? kStride : kSplit;
   const double marking = kVector / static_cast<double>(target_.vector_lanes(element_bytes())) +
                          kWord / static_cast<double>(bits);
-  const bool fused = target_.uses_fma();
+  const bool fused = target_.fuses_products();
   const int64_t joined = bits * joined_words(rows_, element_bytes(), target_);
   const auto words = static_cast<double>((rows_.count + joined - 1) / joined);
   // At a border, each tap is asked for.

@@ -16,8 +16,8 @@
 namespace backcast {
 namespace {
 
-const char* const kTargets[] = {"x86-64-v3", "x86-64-v4", "cortex-a76",
-                                "cortex-m4", "cortex-m0", "wasm32"};
+const char* const kTargets[] = {"x86-64-v3", "x86-64-v4", "cortex-a76", "cortex-m4",
+                                "cortex-m0", "wasm32",    "armv7-neon"};
 
 PipelineResult compile(const Module& module, const std::string& target, bool skip_zeros = true) {
   PipelineOptions options;

@@ -230,7 +230,8 @@ TEST_P(Overlaps, OfBandsKeepEveryBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Overlaps,
-                         testing::Values("cortex-m4", "cortex-m55", "x86-64-v3", "x86-64-v4"));
+                         testing::Values("cortex-m4", "cortex-m55", "armv7-neon", "x86-64-v3",
+                                         "x86-64-v4"));
 
 }  // namespace
 }  // namespace backcast

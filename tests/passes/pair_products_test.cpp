@@ -206,7 +206,8 @@ TEST(UnpackedWords, OfTheEvaluator) {
 
 INSTANTIATE_TEST_SUITE_P(Targets, PairProducts,
                          testing::Values("cortex-m4", "cortex-m55-nomve", "x86-64-v3",
-                                         "cascadelake", "aarch64-i8mm", "cortex-a76", "cortex-m55"),
+                                         "cascadelake", "aarch64-i8mm", "cortex-a76", "cortex-m55",
+                                         "armv7-neon"),
                          [](const testing::TestParamInfo<const char*>& info) {
                            std::string name = info.param;
                            for (char& c : name) c = c == '-' ? '_' : c;

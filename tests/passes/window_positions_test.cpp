@@ -89,7 +89,7 @@ TEST_P(WindowPositions, OfTheEvaluatorOnAnyTarget) {
   RandomWindows windows(static_cast<unsigned>(GetParam()));
   const Module module = parse_module(windows.text());
   const std::vector<Literal> inputs = windows.inputs(module);
-  for (const char* target : {"x86-64-v3", "x86-64-v4", "aarch64", "cortex-m4"}) {
+  for (const char* target : {"x86-64-v3", "x86-64-v4", "aarch64", "armv7-neon", "cortex-m4"}) {
     expect_exact_on(target, module, inputs);
   }
 }
