@@ -6,6 +6,7 @@
 #include <llvm/IR/IntrinsicsARM.h>
 #include <llvm/IR/PatternMatch.h>
 
+#include "backend/llvm/registers.h"
 #include "ir/graph/error.h"
 
 namespace backcast::llvm_backend {
@@ -266,6 +267,30 @@ llvm::Value* emit_nearest(Builder& builder, const Types& types, llvm::Value* a) 
   return result;
 }
 
+/// Where LLVM would take lane after lane into a general register, each gives its bit to one of four
+/// words, which are added.
+llvm::Value* emit_lane_bits(Builder& builder, const Types& types, llvm::Value* a) {
+  constexpr int32_t kRegister = 4, kWord = 32;
+  const int32_t lanes = lanes_of(a);
+  llvm::Type* result = types.value({loop::lane_bits_scalar(lanes), 1});
+  const bool by_words = types.target().architecture == Architecture::arm && lanes <= kWord;
+  if (!by_words || lanes % kRegister != 0) {
+    const auto bits = static_cast<unsigned>(lanes);
+    return builder.CreateZExt(builder.CreateBitCast(a, builder.getIntNTy(bits)), result);
+  }
+  llvm::Value* words = nullptr;
+  for (int32_t first = 0; first < lanes; first += kRegister) {
+    llvm::Value* set = builder.CreateSExt(
+        part(builder, a, first, kRegister),
+        llvm::FixedVectorType::get(builder.getInt32Ty(), static_cast<unsigned>(kRegister)));
+    std::vector<uint32_t> bits;
+    for (int32_t lane = 0; lane < kRegister; ++lane) bits.push_back(1U << (first + lane));
+    set = builder.CreateAnd(set, llvm::ConstantDataVector::get(builder.getContext(), bits));
+    words = words == nullptr ? set : builder.CreateOr(words, set);
+  }
+  return builder.CreateZExtOrTrunc(builder.CreateAddReduce(words), result);
+}
+
 }  // namespace
 
 llvm::Value* emit_unary(Builder& builder, const Types& types, Op op, Scalar scalar,
@@ -287,12 +312,8 @@ llvm::Value* emit_unary(Builder& builder, const Types& types, Op op, Scalar scal
     case Op::even_bytes:
     case Op::odd_bytes:
       return emit_byte_pair(builder, types, op, a);
-    case Op::lane_bits: {
-      const unsigned lanes = lanes_of(a);
-      llvm::Value* bits = builder.CreateBitCast(a, builder.getIntNTy(lanes));
-      const loop::Type result{loop::lane_bits_scalar(static_cast<int32_t>(lanes)), 1};
-      return builder.CreateZExt(bits, types.value(result));
-    }
+    case Op::lane_bits:
+      return emit_lane_bits(builder, types, a);
     case Op::trailing_zeros:
       return builder.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, a, builder.getTrue());
     case Op::sqrt:

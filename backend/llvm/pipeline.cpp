@@ -17,6 +17,7 @@
 
 #include "backend/llvm/codegen.h"
 #include "backend/llvm/fixed_point.h"
+#include "backend/llvm/narrow_loads.h"
 
 namespace backcast::llvm_backend {
 namespace {
@@ -60,6 +61,7 @@ void run_passes(llvm::Module& module, llvm::TargetMachine& machine, int level) {
   passes.addPass(llvm::createModuleToFunctionPassAdaptor(function_passes(level)));
   passes.run(module, modules);
   emit_fixed_point(module, machine);
+  emit_narrow_loads(module, machine);
 }
 
 }  // namespace backcast::llvm_backend

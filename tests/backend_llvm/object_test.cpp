@@ -319,6 +319,33 @@ TEST(Object, BytePairsAreInstructions) {
   }
 }
 
+/// Small integers that become words come into NEON's registers as they lie, not through the stack,
+/// and of a mask no lane goes through a general register.
+TEST(Object, LoadsAndMasksOfNeonTakeNoStack) {
+  const TargetInfo& target = *find_target("armv7-neon");
+  const auto frame_of = [&](Scalar from, Scalar to, const Expr& at, const Expr& value) {
+    loop::Kernel kernel;
+    kernel.name = "k";
+    kernel.buffers = {read_buffer("a", from, {128}), write_buffer("y", to, {128})};
+    kernel.body = loop::for_loop("i", 0, 4, loop::store("y", at, value));
+    return emit_object(single_kernel(kernel), target).frames;
+  };
+  const Expr i = loop::var("i");
+  for (const auto& [from, lanes] : {std::pair(Scalar::i16, 4), std::pair(Scalar::u8, 4),
+                                    std::pair(Scalar::i8, 4), std::pair(Scalar::i8, 8)}) {
+    const loop::Type small{from, lanes}, word{lanes == 8 ? Scalar::i16 : Scalar::i32, lanes};
+    const Expr at = i * lanes;
+    const auto frames =
+        frame_of(from, word.scalar, at, loop::cast(word, loop::load(small, "a", at)));
+    EXPECT_EQ(frames.at("t_k_k"), 0) << loop::name_of(from);
+  }
+  const loop::Type row{Scalar::f32, 32};
+  const Expr differs =
+      loop::binary(Op::ne, loop::load(row, "a", i * 32), loop::float_constant(row, 0));
+  const auto frames = frame_of(Scalar::f32, Scalar::u32, i, loop::unary(Op::lane_bits, differs));
+  EXPECT_LE(frames.at("t_k_k"), 16);
+}
+
 /// Loads and stores of WebAssembly take an offset where adding it cannot wrap: not where what it is
 /// added to may lie before the buffer.
 TEST(Object, OffsetsOfWebAssemblyAreImmediate) {
