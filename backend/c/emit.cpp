@@ -4,6 +4,7 @@
 #include "backend/c/constants.h"
 #include "backend/c/entry_writer.h"
 #include "backend/c/kernel_writer.h"
+#include "backend/c/neon.h"
 #include "backend/c/pieces.h"
 #include "backend/c/state_writer.h"
 #include "ir/graph/error.h"
@@ -93,7 +94,7 @@ std::string options_check(const TargetInfo& target) {
 }
 
 /// Macros and pragmas that say how the file is compiled.
-std::string file_settings(bool has_vectors) {
+std::string file_settings(const TargetInfo& target, bool has_vectors) {
   std::string text =
       "#if defined(__clang__)\n"
       "#pragma STDC FP_CONTRACT OFF\n"
@@ -107,8 +108,10 @@ std::string file_settings(bool has_vectors) {
       "#pragma GCC target(\"tune=generic\")\n"
       "#endif\n"
       "#endif\n";
-  if (has_vectors)
+  if (has_vectors) {
+    if (target.architecture == Architecture::arm) text += c_backend::neon_include();
     text += "#pragma GCC diagnostic ignored \"-Wpsabi\" /* all functions are local */\n";
+  }
   return text +
          "\n"
          "typedef ptrdiff_t index_t;\n"
@@ -183,7 +186,7 @@ CSource emit_c(const loop::Program& program, const TargetInfo& target, const COp
   result.stack_bytes += kFrames;
   result.source = opening(program, result, options) +
                   (options.needs_options ? options_check(target) : "") +
-                  file_settings(prelude.has_vectors());
+                  file_settings(target, prelude.has_vectors());
   result.source += c_backend::wrap_lines(constants.text + prelude.text() + functions + kernels +
                                          (has_steps ? c_backend::hooks_text() : "") +
                                          (cut.empty() ? "" : c_backend::pieces_text()) +

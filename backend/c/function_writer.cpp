@@ -1,5 +1,6 @@
 // Expressions of one C function (kernel_writer.h).
 #include "backend/c/kernel_writer.h"
+#include "backend/c/neon.h"
 #include "ir/graph/error.h"
 #include "ir/loop/byte_tables.h"
 #include "ir/loop/math_library.h"
@@ -177,6 +178,9 @@ Text FunctionWriter::node_text(const Expr& e) {
         args.push_back(name_of(arg));
         types.push_back(arg.type());
       }
+      if (repeats_neon_lane(prelude_, node)) {
+        return repeated_neon_lane_text(prelude_, node.type, args[0], node.indices[0]);
+      }
       return shuffle_text(prelude_, node.type, types, std::move(args), node.indices);
     }
     case ExprKind::reduce_lanes:
@@ -206,12 +210,29 @@ Text FunctionWriter::binary_of(const ExprNode& node) {
       const Text scaled = scaled_sum(product->args[0], product->args[1], sum);
       if (!scaled.text.empty()) return scaled;
     }
+    const Text by_neon = neon_sum(*product, node.args[1 - side]);
+    if (!by_neon.text.empty()) return by_neon;
     if (!adds_products(prelude_.target(), product->op, node.type)) continue;
     const Text sum = expr(node.args[1 - side]), a = expr(product->args[0]);
     return product_sum_text(prelude_, product->op, node.type, a, expr(product->args[1]), sum);
   }
   const Text a = expr(node.args[0]);
   return binary_text(prelude_, node.op, node.args[0].type(), a, expr(node.args[1]));
+}
+
+/// The same as an instruction of NEON, of which one factor may be a lane; empty where there is
+/// none.
+Text FunctionWriter::neon_sum(const ExprNode& product, const Expr& sum) {
+  const std::vector<Expr> factors = neon_factors(prelude_.target(), product);
+  if (factors.empty()) return {};
+  for (const size_t side : {0u, 1u}) {
+    const Expr &lanes = factors[side], &other = factors[1 - side];
+    if (!repeats_neon_lane(prelude_, *lanes)) continue;
+    const Text a = expr(other), b = name_of(lanes->args[0]);
+    return neon_product_sum_text(prelude_, other.type(), a, b, expr(sum), lanes->indices[0]);
+  }
+  const Text a = expr(factors[0]), b = expr(factors[1]);
+  return neon_product_sum_text(prelude_, factors[0].type(), a, b, expr(sum), std::nullopt);
 }
 
 /// a * b + sum where one factor is a scalar in all lanes and the target multiplies by those; empty

@@ -67,6 +67,7 @@ class FunctionWriter {
   Text if_text(const loop::ExprNode& node);
   Text binary_of(const loop::ExprNode& node);
   Text scaled_sum(const loop::Expr& a, const loop::Expr& b, const loop::Expr& sum);
+  Text neon_sum(const loop::ExprNode& product, const loop::Expr& sum);
   /// All lanes of a product of bytes, added up by one instruction.
   bool is_summed(const loop::ExprNode& node) const;
   Text summed_product(const loop::ExprNode& node, const Text& sum);

@@ -3,6 +3,7 @@
 #include "backend/c/operations.h"
 
 #include "backend/c/mve.h"
+#include "backend/c/neon.h"
 #include "ir/graph/error.h"
 
 namespace backcast::c_backend {
@@ -318,6 +319,8 @@ Text binary_text(Prelude& prelude, Op op, Type type, Text a, Text b) {
   BC_CHECK(s != Scalar::f16 && s != Scalar::bf16, "arithmetic on {} must have been legalised",
            loop::name_of(s));
   if (s == Scalar::boolean) return bool_text(prelude, op, type, std::move(a), std::move(b));
+  if (is_neon_operation(prelude.target(), op, type))
+    return neon_binary_text(prelude, op, type, a, b);
   if (loop::is_comparison(op)) {
     if (!type.is_vector()) return infix(op, a, b);
     const int bits = prelude.bits(s);

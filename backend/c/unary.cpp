@@ -1,7 +1,10 @@
 // Unary operations and fma (operations.h). Square roots, roundings and fma are machine instructions
 // in every form: gcc calls sqrtf for the sake of errno and clang does the same with fma and sqrt,
 // so clang takes its elementwise builtins, gcc an instruction where its builtin would call.
+#include <fmt/ranges.h>
+
 #include "backend/c/mve.h"
+#include "backend/c/neon.h"
 #include "backend/c/operations.h"
 #include "ir/graph/error.h"
 
@@ -138,6 +141,9 @@ Text abs_text(Prelude& prelude, Type type, const Text& a) {
 Text neg_text(Prelude& prelude, Type type, const Text& a) {
   const Scalar s = type.scalar;
   const std::string c_type = prelude.type(type);
+  if (const Text by_neon = neon_negated_text(prelude, type, a); !by_neon.text.empty()) {
+    return by_neon;
+  }
   const Text negated = {"-" + a.at(kPostfix), kUnary};
   if (loop::is_float(s) || s == Scalar::index) return negated;
   if (type.is_vector()) {
@@ -173,17 +179,38 @@ std::string gather_signs(Prelude& prelude, const std::string& c_type, int mask_b
                      prelude.type({wide ? Scalar::f64 : Scalar::f32, lanes}));
 }
 
+/// Each lane keeps the bit that it gives to the result, which is all of them.
+std::string union_of_bits(Prelude& prelude, const std::string& c_type, int mask_bits,
+                          int32_t lanes) {
+  const Type words{mask_bits == 64   ? Scalar::u64
+                   : mask_bits == 32 ? Scalar::u32
+                   : mask_bits == 16 ? Scalar::u16
+                                     : Scalar::u8,
+                   lanes};
+  const std::string vector = prelude.type(words);
+  std::vector<std::string> bits;
+  for (int32_t lane = 0; lane < lanes; ++lane) bits.push_back(fmt::format("{}u", 1ULL << lane));
+  return fmt::format("  const {0} set = ({0})a & ({0}){{{1}}};\n  return ({2}){3};\n", vector,
+                     fmt::join(bits, ", "), c_type,
+                     reduce_text(prelude, Op::bit_or, words, {"set"}).text);
+}
+
+std::string bits_one_by_one(const std::string& c_type, int32_t lanes) {
+  return fmt::format(
+      "  {0} r = 0;\n  for (int lane = 0; lane < {1}; ++lane) r |= ({0})(a[lane] & 1) << lane;\n"
+      "  return ({2})r;\n",
+      lanes > 32 ? "uint64_t" : "uint32_t", lanes, c_type);
+}
+
 Text lane_bits_text(Prelude& prelude, Type type, const Text& a) {
   const Type result{loop::lane_bits_scalar(type.lanes), 1};
   const std::string name = "lane_bits_" + prelude.tag(type, a.mask_bits);
   prelude.helper(name, [&] {
     const std::string c_type = prelude.type(result);
     const std::string instruction = gather_signs(prelude, c_type, a.mask_bits, type.lanes);
-    const std::string word = type.lanes > 32 ? "uint64_t" : "uint32_t";
-    std::string body = fmt::format(
-        "  {0} r = 0;\n  for (int lane = 0; lane < {1}; ++lane) r |= ({0})(a[lane] & 1) << lane;\n"
-        "  return ({2})r;\n",
-        word, type.lanes, c_type);
+    std::string body = type.lanes <= a.mask_bits
+                           ? union_of_bits(prelude, c_type, a.mask_bits, type.lanes)
+                           : bits_one_by_one(c_type, type.lanes);
     if (!instruction.empty()) body = fmt::format("{}#else\n{}#endif\n", instruction, body);
     return inline_function(c_type, name, prelude.mask_type(a.mask_bits, type.lanes) + " a") +
            fmt::format(" {{\n{}}}\n", body);

@@ -248,6 +248,40 @@ entry @run(%x) -> (%y) {{
               "-c -o far.o");
 }
 
+/// A factor that is a lane of a register goes into the multiply-add; gcc would look up its bytes.
+TEST(EmitC, LanesOfNeonAreFactors) {
+  const std::tuple<const char*, const char*, const char*, const char*> cases[] = {
+      {"f32", "f32", "shuffle(f; 1, 1, 1, 1)*w", R"(\tvmla\.f32\tq\d+, q\d+, d\d+\[1\])"},
+      {"i16", "i32", "cast i32x4 (shuffle(f; 3, 3, 3, 3))*cast i32x4 (w)",
+       R"(\tvmlal\.s16\tq\d+, d\d+, d\d+\[3\])"}};
+  for (const auto& [factor, sum, product, instruction] : cases) {
+    const loop::Program program = loop::parse_program(fmt::format(
+        R"(program @lanes
+buffer %x : {0}[8] input loc("x", "")
+buffer %w : {0}[8] input loc("w", "")
+buffer %y : {1}[4] output loc("y", "MatMul")
+kernel @dense(a0: {0}[8] read, a1: {0}[8] read, out0: {1}[4] write) loc("y", "MatMul") {{
+  alloc acc : {1}x4[1] registers
+  store acc[0] = 0:{1}x4
+  for k0 in 0 .. 2 {{
+    let f = load {0}x4 a0[k0*4]
+    let w = load {0}x4 a1[k0*4]
+    store acc[0] = load {1}x4 acc[0] + {2}
+  }}
+  store out0[0] = load {1}x4 acc[0]
+}}
+entry @run(%x, %w) -> (%y) {{
+  call @dense(%x, %w, %y) loc("y", "MatMul")
+}}
+)",
+        factor, sum, product));
+    for (const std::string& text : assembly_of({program, {}}, "armv7-neon")) {
+      EXPECT_TRUE(std::regex_search(text, std::regex(instruction))) << factor << text;
+      EXPECT_FALSE(std::regex_search(text, std::regex("vtbl"))) << factor;
+    }
+  }
+}
+
 TEST(EmitC, ByteProductsAreInstructions) {
   struct Row {
     const char *target, *program, *instruction;
