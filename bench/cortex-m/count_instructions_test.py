@@ -149,6 +149,52 @@ harness_count_end:
 """
 
 
+LINUX_PROGRAM = """
+  .text
+  .global _start, harness_count_begin, harness_count_end
+_start:
+  {setup}
+  bl harness_count_begin
+  {sequence}
+  bl harness_count_end
+  {exit}
+harness_count_begin:
+  {end}
+harness_count_end:
+  {end}
+"""
+
+# By compiler: options, QEMU, what surrounds the sequence, each instruction with its class.
+LINUX = {
+    "arm-linux-gnueabihf-gcc": (
+        ["-march=armv7-a", "-marm", "-mfpu=neon-vfpv4", "-mfloat-abi=hard"], "qemu-arm",
+        {"setup": "sub sp, sp, #64", "exit": "mov r7, #1\n  mov r0, #0\n  svc #0", "end": "bx lr"},
+        [("vld1.32 {d0-d1}, [sp]", "fp-load"), ("vst1.32 {d0-d1}, [sp]", "fp-store"),
+         ("vld1.32 {d0[], d1[]}, [sp]", "fp-load"), ("vldr s4, [sp, #4]", "fp-load"),
+         ("vstr d3, [sp, #8]", "fp-store"), ("vldmia sp, {d0-d3}", "fp-load"),
+         ("vmla.f32 q8, q9, d0[1]", "vector-fma"), ("vmla.f32 q8, q9, q0", "vector-fma"),
+         ("vfma.f32 q8, q9, q0", "vector-fma"), ("vmlal.s16 q8, d0, d1", "vector-fma"),
+         ("vmlal.s16 q8, d0, d1[2]", "vector-fma"), ("vmla.i32 q8, q9, q0", "vector-fma"),
+         ("vadd.f32 q8, q9, q0", "vector-other"), ("vmul.f32 q8, q9, d0[0]", "vector-other"),
+         ("vmovl.s16 q8, d0", "vector-other"), ("vorr q8, q9, q0", "vector-other"),
+         ("vmla.f32 s0, s1, s2", "fp-fma"), ("vfma.f32 s0, s1, s2", "fp-fma"),
+         ("vmul.f32 s0, s1, s2", "fp-multiply"), ("vdiv.f32 s0, s1, s2", "fp-divide"),
+         ("vadd.f32 s0, s1, s2", "fp-other"), ("vmov r0, s0", "fp-other"),
+         ("vmov r0, r1, d0", "fp-other"), ("ldr r0, [sp]", "load"), ("str r0, [sp, #4]", "store"),
+         ("ldrsh r0, [sp, #2]", "load"), ("strh r0, [sp, #2]", "store"),
+         ("ldrd r0, r1, [sp]", "load"), ("ldm sp, {r0, r1}", "multiple"),
+         ("mul r0, r1, r2", "integer"), ("add r0, r0, #4", "integer"),
+         ("sbfx r0, r1, #3, #8", "integer"), ("b 1f\n1:", "branch")]),
+    "aarch64-linux-gnu-gcc": (
+        ["-march=armv8-a"], "qemu-aarch64",
+        {"setup": "sub sp, sp, #64", "exit": "mov x8, #93\n  mov x0, #0\n  svc #0", "end": "ret"},
+        [("ldr q0, [sp]", "fp-load"), ("ldp q0, q1, [sp]", "fp-load"),
+         ("ld1r {v0.4s}, [sp]", "fp-load"), ("str q0, [sp]", "fp-store"),
+         ("fmla v0.4s, v1.4s, v2.4s", "vector-fma"), ("fmla v0.4s, v1.4s, v2.s[1]", "vector-fma"),
+         ("fadd v0.4s, v1.4s, v2.4s", "vector-other"), ("fmadd s0, s1, s2, s3", "fp-fma"),
+         ("fadd s0, s1, s2", "fp-other"), ("ldr w0, [sp]", "load"), ("str w0, [sp]", "store"),
+         ("add x0, x0, #4", "integer"), ("b 1f\n1:", "branch")])}
+
 Machine = collections.namedtuple("Machine", "cpu board core text memory")
 M4 = Machine("cortex-m4", "mps2-an386", "m4", "0", "0x20000000")
 M55 = Machine("cortex-m55", "mps3-an547", "m55", "0x10000000", "0x30000000")
@@ -177,6 +223,25 @@ def test_sequence(sequence, machine, plugin, folder):
     return 1
 
 
+def test_linux(compiler, plugin, folder):
+    """Only QEMU's dynamically linked programs take a plugin; skipped where they are not."""
+    options, emulator, around, sequence = LINUX[compiler]
+    if not shutil.which(compiler) or not shutil.which(emulator):
+        print(f"{compiler} or {emulator} is not installed: skipped")
+        return 0
+    elf = pathlib.Path(folder) / "linux"
+    text = "\n  ".join(text for text, _ in sequence)
+    elf.with_suffix(".S").write_text(LINUX_PROGRAM.format(sequence=text, **around))
+    subprocess.run([compiler, *options, "-nostdlib", "-static", str(elf.with_suffix(".S")), "-o",
+                    str(elf)], check=True, timeout=60)
+    regions = COUNTER.count(elf, plugin, limit=60, user="max").regions
+    classes = collections.Counter(kind for _, kind in sequence)
+    if len(regions) == 1 and collections.Counter(regions[0].classes) == classes:
+        return 0
+    print(f"{compiler}: {regions}; expected {dict(classes)}", file=sys.stderr)
+    return 1
+
+
 def main():
     if not shutil.which("arm-none-eabi-gcc") or not shutil.which("qemu-system-arm"):
         print("arm-none-eabi-gcc or qemu-system-arm is not installed: skipped")
@@ -189,6 +254,7 @@ def main():
         plugin = COUNTER.build_plugin(folder)
         failures += test_sequence(SEQUENCE, M4, plugin, folder)
         failures += test_sequence(M55_SEQUENCE, M55, plugin, folder)
+        failures += sum(test_linux(compiler, plugin, folder) for compiler in LINUX)
         for caller, begin, end in positions:
             found = run(PROGRAM.format(caller=caller, begin=begin, end=end), plugin, folder)
             counts = [(region.instructions, region.cycles) for region in found.regions]

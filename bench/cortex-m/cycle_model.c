@@ -258,34 +258,3 @@ Modelled model_thumb(const void *bytes, size_t size, Pipeline *pipeline) {
   *pipeline = next;
   return d.result;
 }
-
-/* --- AArch64 ---------------------------------------------------------------------------------- */
-
-static bool loads_aarch64(uint32_t word) {
-  if ((word & 0x3B000000u) == 0x18000000u) return true; /* literal */
-  if ((word & 0x3A000000u) == 0x38000000u && (word >> 26 & 1) == 0) return (word >> 22 & 3) != 0;
-  return word >> 22 & 1;
-}
-
-Modelled classify_aarch64(const void *bytes) {
-  uint32_t word;
-  memcpy(&word, bytes, sizeof word);
-  bool floating = word >> 26 & 1;
-  Modelled result = {kInteger, 0, false};
-  if ((word & 0x0A000000u) == 0x08000000u) {
-    bool load = loads_aarch64(word);
-    result.kind = floating ? (load ? kFloatLoad : kFloatStore) : (load ? kLoad : kStore);
-  } else if ((word & 0x1C000000u) == 0x14000000u) {
-    result.kind = kBranch;
-    result.branches = true;
-  } else if ((word & 0xBF20FC00u) == 0x0E20CC00u || (word & 0xBF80B400u) == 0x0F801000u) {
-    result.kind = kVectorFused; /* fmla, fmls: of vectors, by an element */
-  } else if ((word & 0xFF000000u) == 0x1F000000u || (word & 0xFF80B400u) == 0x5F801000u) {
-    result.kind = kFloatFused;
-  } else if ((word & 0x9E000000u) == 0x0E000000u) {
-    result.kind = kVectorOther;
-  } else if ((word & 0x0E000000u) == 0x0E000000u) {
-    result.kind = kFloatOther;
-  }
-  return result;
-}

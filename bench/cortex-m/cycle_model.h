@@ -1,4 +1,4 @@
-/* Instruction classes of Thumb-2 and AArch64, and models of the cycles that a Cortex-M4F and a
+/* Instruction classes of Thumb-2, A32 and A64, and models of the cycles that a Cortex-M4F and a
  * Cortex-M55 take. A model ranks code; it is never a latency. README.md has their tables.
  *
  * Source of the figures: Arm's Cortex-M4 Technical Reference Manual, "Instruction set summary" and
@@ -24,7 +24,7 @@ typedef enum {
   kFloatDivide,
   kFloatMultiply,
   kFloatOther,
-  kVectorFused, /* of AArch64's and MVE's vectors, like the next; sums of products, too */
+  kVectorFused, /* of NEON's and MVE's vectors, like the next; sums of products, too */
   kVectorOther,
   kVectorMemory, /* MVE's alone */
   kClassCount
@@ -57,7 +57,8 @@ enum { kTakenBranch = 2 };
 
 /* `bytes`: 2 or 4, little-endian, as in memory. */
 Modelled model_thumb(const void *bytes, size_t size, Pipeline *pipeline);
-/* Classes only: cycles are 0. */
+/* Classes only: cycles are 0 (linux_classes.c). */
 Modelled classify_aarch64(const void *bytes);
+Modelled classify_arm(const void *bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* QEMU TCG plugin that counts the instructions a guest executes: all of them, those between two
  * marker functions, and those in given ranges of addresses.
  *
- *   -plugin instruction_counter.so,out=FILE[,begin=ADDRESS,end=ADDRESS][,isa=m4|m55|aarch64]
+ *   -plugin instruction_counter.so,out=FILE[,begin=ADDRESS,end=ADDRESS][,isa=m4|m55|aarch64|arm]
  *           [,ranges=FILE]
  *
  * FILE gets a line "region …" for each pass from `begin` to `end`, "range I …" for each line
@@ -63,7 +63,7 @@ typedef struct {
   bool branches; /* its last instruction */
 } Block;
 
-enum { kNoClasses, kThumb, kAArch64 };
+enum { kNoClasses, kThumb, kAArch64, kArm };
 static const uint64_t kNowhere = UINT64_MAX;
 static FILE *out;
 static int isa = kNoClasses;
@@ -167,7 +167,9 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
     add(insn, &range->count.instructions, 1);
     if (isa == kNoClasses) continue;
     const void *bytes = qemu_plugin_insn_data(insn);
-    Modelled m = isa == kThumb ? model_thumb(bytes, size, &pipeline) : classify_aarch64(bytes);
+    Modelled m = isa == kThumb     ? model_thumb(bytes, size, &pipeline)
+                 : isa == kAArch64 ? classify_aarch64(bytes)
+                                   : classify_arm(bytes);
     add(insn, &range->count.classes[m.kind], 1);
     if (m.cycles > 0) add(insn, &range->count.cycles, m.cycles);
     if (block == NULL) continue;
@@ -206,6 +208,7 @@ static bool take_isa(const char *argument) {
     core = argument[5] == '5' ? kCortexM55 : kCortexM4;
   }
   if (strcmp(argument, "isa=aarch64") == 0) isa = kAArch64;
+  if (strcmp(argument, "isa=arm") == 0) isa = kArm;
   return isa != kNoClasses;
 }
 
