@@ -83,8 +83,9 @@ void factor_sums(const loop::Definition& definition, const TargetInfo& target,
   };
   int64_t steps = 1;
   size_t depth = loops.size();
-  while (depth > 0 && share(depth - 1) != factors.begin()) {
-    steps *= static_extent(loops[--depth]).value_or(kFewestSteps);
+  // A sum of no steps is zero, whatever the factor: one over another such sum is infinite.
+  while (depth > 0 && static_extent(loops[depth - 1]) && share(depth - 1) != factors.begin()) {
+    steps *= *static_extent(loops[--depth]);
   }
   const auto others = share(depth);
   if (steps < kFewestSteps || others == factors.end()) return;
