@@ -248,6 +248,34 @@ entry @run(%x) -> (%y) {{
               "-c -o far.o");
 }
 
+/// gcc 12's vectoriser adds up something else.
+TEST(EmitC, SumsOfBytesInTurns) {
+  const loop::Program program = loop::parse_program(R"(program @turns
+buffer %x : u8[18] input loc("x", "")
+buffer %y : i32[1] output loc("y", "ReduceSum")
+kernel @sum(a0: u8[18] read, out0: i32[1] write) loc("y", "ReduceSum") {
+  alloc acc : i32[4] registers
+  store acc[0] = 0:i32
+  store acc[1] = 0:i32
+  store acc[2] = 0:i32
+  store acc[3] = 0:i32
+  for k0 in 0 .. 4 {
+    store acc[0] = load i32 acc[0] + cast i32 (load u8 a0[k0*4])
+    store acc[1] = load i32 acc[1] + cast i32 (load u8 a0[k0*4 + 1])
+    store acc[2] = load i32 acc[2] + cast i32 (load u8 a0[k0*4 + 2])
+    store acc[3] = load i32 acc[3] + cast i32 (load u8 a0[k0*4 + 3])
+  }
+  store acc[0] = load i32 acc[0] + cast i32 (load u8 a0[16])
+  store acc[1] = load i32 acc[1] + cast i32 (load u8 a0[17])
+  store out0[0] = load i32 acc[0] + load i32 acc[2] + (load i32 acc[1] + load i32 acc[3])
+}
+entry @run(%x) -> (%y) {
+  call @sum(%x, %y) loc("y", "ReduceSum")
+}
+)");
+  check({{program, {interesting(ElementType::u8, 18, 5)}}});
+}
+
 /// A factor that is a lane of a register goes into the multiply-add; gcc would look up its bytes.
 TEST(EmitC, LanesOfNeonAreFactors) {
   const std::tuple<const char*, const char*, const char*, const char*> cases[] = {
