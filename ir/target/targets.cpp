@@ -58,6 +58,18 @@ TargetInfo cortex_m0() {
   return t;
 }
 
+/// And every later core without a floating-point unit: twice the registers, and instructions that
+/// multiply into a sum, of which Cortex-M0 has none.
+TargetInfo cortex_m3() {
+  TargetInfo t = cortex_m0();
+  t.name = t.cpu = "cortex-m3";
+  t.summary = "ARMv7-M, soft float";
+  t.triple = "thumbv7m-unknown-none-eabi";
+  t.integer_registers = 13;
+  t.compiler_flags = "-mcpu=cortex-m3 -mthumb -mfloat-abi=soft";
+  return t;
+}
+
 TargetInfo cortex_m4() {
   TargetInfo t = cortex_m("cortex-m4", "thumbv7em-unknown-none-eabihf", "+vfp4d16sp,-fp64",
                           "mps2-an386", kBlockingFma);
@@ -361,6 +373,7 @@ TargetInfo aarch64_i8mm() {
 std::vector<TargetInfo> make_table() {
   return {
       cortex_m0(),
+      cortex_m3(),
       cortex_m4(),
       cortex_m7(),
       cortex_m33(),

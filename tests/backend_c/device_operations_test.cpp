@@ -68,10 +68,10 @@ TEST_P(EveryDevice, InstructionsOfSome) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, EveryDevice,
-                         testing::Values("cortex-m0", "cortex-m4", "cortex-m33", "cortex-m55",
-                                         "cortex-m55-nomve", "armv7hf", "armv7-neon", "aarch64",
-                                         "aarch64-i8mm", "cortex-a76", "riscv32", "riscv32f",
-                                         "riscv64", "esp32", "wasm32"),
+                         testing::Values("cortex-m0", "cortex-m3", "cortex-m4", "cortex-m33",
+                                         "cortex-m55", "cortex-m55-nomve", "armv7hf", "armv7-neon",
+                                         "aarch64", "aarch64-i8mm", "cortex-a76", "riscv32",
+                                         "riscv32f", "riscv64", "esp32", "wasm32"),
                          [](const testing::TestParamInfo<const char*>& info) {
                            std::string name = info.param;
                            for (char& c : name) c = c == '-' ? '_' : c;
