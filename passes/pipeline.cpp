@@ -8,6 +8,7 @@
 #include "passes/graph/defer_sums.h"
 #include "passes/graph/drop_constant_channels.h"
 #include "passes/graph/factor.h"
+#include "passes/graph/fixed_point.h"
 #include "passes/graph/fold_repeats.h"
 #include "passes/graph/fold_scale.h"
 #include "passes/graph/inline_calls.h"
@@ -197,6 +198,8 @@ const std::vector<GraphPass>& graph_passes() {
       {"simplify_again", simplify},
       // Scalar cores look up what is a function of one small integer.
       {"tabulate", tabulate},
+      // Where floats are subroutines, what is rounded between products is, too, a product.
+      {"fixed_point", fixed_point},
   };
   return passes;
 }
