@@ -3,14 +3,13 @@
 
 #include <llvm/ADT/APFloat.h>
 #include <llvm/IR/Constants.h>
-#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicsARM.h>
-#include <llvm/Transforms/Utils/Local.h>
 
 #include <optional>
 
 #include "backend/llvm/registers.h"
+#include "backend/llvm/replace_instructions.h"
 
 namespace backcast::llvm_backend {
 namespace {
@@ -91,15 +90,7 @@ llvm::Value* replacement(llvm::Instruction& instruction) {
 
 void emit_fixed_point(llvm::Module& module, const llvm::TargetMachine& machine) {
   if (!machine.getTargetFeatureString().contains("+mve.fp")) return;
-  for (llvm::Function& function : module) {
-    for (llvm::Instruction& instruction :
-         llvm::make_early_inc_range(llvm::instructions(function))) {
-      llvm::Value* value = replacement(instruction);
-      if (value == nullptr) continue;
-      instruction.replaceAllUsesWith(value);
-      llvm::RecursivelyDeleteTriviallyDeadInstructions(&instruction);
-    }
-  }
+  replace_instructions(module, replacement);
 }
 
 }  // namespace backcast::llvm_backend

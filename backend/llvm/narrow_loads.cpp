@@ -1,12 +1,11 @@
 // See narrow_loads.h.
 #include "backend/llvm/narrow_loads.h"
 
-#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicsARM.h>
-#include <llvm/Transforms/Utils/Local.h>
 
 #include "backend/llvm/registers.h"
+#include "backend/llvm/replace_instructions.h"
 
 namespace backcast::llvm_backend {
 namespace {
@@ -58,15 +57,7 @@ llvm::Value* replacement(llvm::Instruction& conversion) {
 void emit_narrow_loads(llvm::Module& module, const llvm::TargetMachine& machine) {
   if (!machine.getTargetTriple().isARM()) return;
   if (!machine.getTargetFeatureString().contains("+neon")) return;
-  for (llvm::Function& function : module) {
-    for (llvm::Instruction& instruction :
-         llvm::make_early_inc_range(llvm::instructions(function))) {
-      llvm::Value* value = replacement(instruction);
-      if (value == nullptr) continue;
-      instruction.replaceAllUsesWith(value);
-      llvm::RecursivelyDeleteTriviallyDeadInstructions(&instruction);
-    }
-  }
+  replace_instructions(module, replacement);
 }
 
 }  // namespace backcast::llvm_backend
