@@ -94,13 +94,13 @@ class FixedPoint {
     return false;
   }
 
-  /// The largest absolute value of a spread constant's elements; not finite where one is not.
+  /// The largest absolute value of a spread constant's elements; infinite where one is no number.
   double size_of(ValueId constant) const {
     const Literal& literal = *spread(constant);
     double size = 0;
     for (int64_t i = 0; i < literal.element_count(); ++i) {
       const double value = std::abs(literal.as_double(i));
-      if (!(value <= size)) size = value;
+      size = std::max(size, std::isnan(value) ? INFINITY : value);
     }
     return size;
   }
