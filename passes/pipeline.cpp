@@ -13,6 +13,7 @@
 #include "passes/graph/fold_scale.h"
 #include "passes/graph/inline_calls.h"
 #include "passes/graph/integer_products.h"
+#include "passes/graph/integer_sums.h"
 #include "passes/graph/keep_positions.h"
 #include "passes/graph/keep_products.h"
 #include "passes/graph/lift_rows.h"
@@ -171,6 +172,8 @@ const std::vector<GraphPass>& graph_passes() {
       {"inline_calls", inline_calls},
       // Products of quantised operands are products of integers.
       {"integer_products", integer_products},
+      // So are their sums.
+      {"integer_sums", integer_sums},
       // Constants, common subexpressions, algebra.
       {"simplify", simplify},
       // Rows that a loop looks up one by one are scanned, and multiplied in front of it.

@@ -12,22 +12,12 @@
 #include "passes/graph/constant_value.h"
 #include "passes/graph/contraction_axes.h"
 #include "passes/graph/contraction_border.h"
+#include "passes/graph/scaled_integers.h"
 #include "passes/graph/stepped_channels.h"
 #include "passes/graph/value_ranges.h"
 
 namespace backcast {
 namespace {
-
-bool is_integer_type(const Type& type) {
-  return type.is_tensor() && is_integer(type.tensor().element) &&
-         byte_size(type.tensor().element) <= 4 && type.tensor().element != ElementType::u32;
-}
-
-/// value = float(integer) · scale, with values of the function that is read.
-struct Scaled {
-  ValueId integer;
-  std::optional<ValueId> scale;  // a broadcast of a constant, of the integer's shape
-};
 
 class IntegerProducts {
  public:
@@ -54,26 +44,6 @@ class IntegerProducts {
   }
 
  private:
-  std::optional<Scaled> integer_form(ValueId id) const {
-    const Node& node = from_.node(id);
-    if (node.op == &ops::cast) {
-      const Node& inner = from_.node(node.operands[0]);
-      if (is_integer_type(inner.type)) return Scaled{node.operands[0], std::nullopt};
-      if (inner.type == node.type) return integer_form(node.operands[0]);
-      return std::nullopt;
-    }
-    if (node.op != &ops::mul) return std::nullopt;
-    for (size_t side : {0u, 1u}) {
-      const Node& scale = from_.node(node.operands[side]);
-      if (scale.op != &ops::broadcast || !constant_of(from_, scale.operands[0])) continue;
-      std::optional<Scaled> inner = integer_form(node.operands[1 - side]);
-      if (!inner || inner->scale) continue;
-      inner->scale = node.operands[side];
-      return inner;
-    }
-    return std::nullopt;
-  }
-
   /// Products that are added up for one element of the result, at most.
   double terms(const Node& contraction, const TensorType& weights) const {
     const std::map<int64_t, int64_t> free = axes_in_result(contraction, 1, weights.rank());
@@ -91,7 +61,7 @@ class IntegerProducts {
     std::vector<std::pair<size_t, ValueId>> scales;
     double reach = 1;
     for (size_t side : {0u, 1u}) {
-      const std::optional<Scaled> form = integer_form(node.operands[side]);
+      const std::optional<ScaledInteger> form = scaled_integer(from_, node.operands[side]);
       if (!form) return std::nullopt;
       integers.push_back(form->integer);
       if (form->scale) scales.emplace_back(side, *form->scale);
