@@ -111,8 +111,9 @@ void rewrite_accesses(Definition& definition, const std::function<Expr(const Exp
 std::set<std::string> axes_beside_accesses(const Definition& definition) {
   std::set<std::string> names;
   const auto collect = [&](const Expr& value) {
+    // Nothing that is folded with what it is multiplied by.
     const Expr without = loop::rewrite(value, [](const Expr& e) {
-      return e->kind == ExprKind::access ? loop::constant(e.type(), 0) : e;
+      return e->kind == ExprKind::access ? loop::var("", e.type()) : e;
     });
     loop::visit(without, [&](const Expr& e) {
       if (e->kind == ExprKind::var) names.insert(e->name);
