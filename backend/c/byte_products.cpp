@@ -64,7 +64,7 @@ std::string body(Prelude& prelude, Op op, Type type) {
     const auto sum_of = [op](Prelude& p, Type part, const std::vector<std::string>& operands) {
       return byte_product_sum_text(p, op, part, {operands[0]}, {operands[1]}, {operands[2]}).text;
     };
-    return by_registers(prelude, type, {"a", "b", "c"}, sum_of);
+    return by_registers(prelude, type, type, {"a", "b", "c"}, sum_of);
   }
   return target.architecture == Architecture::x86_64 ? x86_body(prelude, type)
                                                      : aarch64_body(prelude, op, type);

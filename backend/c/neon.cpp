@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "backend/c/vector_parts.h"
+
 namespace backcast::c_backend {
 
 using loop::Op;
@@ -30,25 +32,38 @@ const char* suffix_of(Scalar scalar) {
   }
 }
 
-struct Operation {
-  Op op;
-  const char* instruction;
-  const char* symbol;  // in C
-};
-constexpr Operation kOperations[] = {
-    {Op::add, "vadd", "+"}, {Op::sub, "vsub", "-"},  {Op::mul, "vmul", "*"},
-    {Op::eq, "vceq", "=="}, {Op::ne, "~vceq", "!="}, {Op::lt, "vclt", "<"},
-    {Op::le, "vcle", "<="}, {Op::gt, "vcgt", ">"},   {Op::ge, "vcge", ">="}};
+/// Empty where there is none.
+const char* instruction_of(Op op) {
+  switch (op) {
+    case Op::add:
+      return "vadd";
+    case Op::sub:
+      return "vsub";
+    case Op::mul:
+      return "vmul";
+    case Op::eq:
+      return "vceq";
+    case Op::ne:
+      return "~vceq";
+    case Op::lt:
+      return "vclt";
+    case Op::le:
+      return "vcle";
+    case Op::gt:
+      return "vcgt";
+    case Op::ge:
+      return "vcge";
+    default:
+      return "";
+  }
+}
 
-const Operation* find_operation(Op op) {
-  const auto* found = std::find_if(std::begin(kOperations), std::end(kOperations),
-                                   [&](const Operation& o) { return o.op == op; });
-  return found == std::end(kOperations) ? nullptr : found;
+bool has_neon(const TargetInfo& target) {
+  return target.architecture == Architecture::arm && target.vector_bits == kRegisterBits;
 }
 
 bool is_float_vector(const TargetInfo& target, Type type) {
-  return target.architecture == Architecture::arm && target.vector_bits == kRegisterBits &&
-         type.is_vector() && type.scalar == Scalar::f32;
+  return has_neon(target) && type.is_vector() && type.scalar == Scalar::f32;
 }
 
 const char* size_letter(Type type) { return type.lanes == kLanes ? "q" : ""; }
@@ -57,12 +72,6 @@ const char* size_letter(Type type) { return type.lanes == kLanes ? "q" : ""; }
 std::string for_gcc(const std::string& lines, const std::string& otherwise) {
   return fmt::format("#if defined(__ARM_NEON) && !defined(__clang__)\n{}#else\n{}#endif\n", lines,
                      otherwise);
-}
-
-std::string lanes_from(int32_t first, int32_t lanes) {
-  std::string list;
-  for (int32_t lane = 0; lane < lanes; ++lane) list += fmt::format(", {}", first + lane);
-  return list;
 }
 
 /// A lane of `b` as instructions take it, the last two operands: of half a register.
@@ -74,22 +83,6 @@ std::string lane_of(Type type, int32_t lane) {
                      lane % in_half);
 }
 
-/// Lines that return a op b, of type `result`, half by half.
-std::string by_halves(Prelude& prelude, Op op, Type type, Type result) {
-  const Type part = type.with_lanes(type.lanes / 2);
-  const auto half = [&](const char* name, int32_t first) {
-    const std::string list = lanes_from(first, part.lanes);
-    const std::string value =
-        neon_binary_text(prelude, op, part, {fmt::format("__builtin_shufflevector(a, a{})", list)},
-                         {fmt::format("__builtin_shufflevector(b, b{})", list)})
-            .text;
-    return fmt::format("  const {} {} = {};\n", prelude.type(result.with_lanes(part.lanes)), name,
-                       value);
-  };
-  return half("low", 0) + half("high", part.lanes) +
-         fmt::format("  return __builtin_shufflevector(low, high{});\n", lanes_from(0, type.lanes));
-}
-
 }  // namespace
 
 std::string neon_include() {
@@ -97,21 +90,23 @@ std::string neon_include() {
 }
 
 bool is_neon_operation(const TargetInfo& target, Op op, Type type) {
-  return is_float_vector(target, type) && find_operation(op) != nullptr;
+  return is_float_vector(target, type) && *instruction_of(op) != 0;
 }
 
 Text neon_binary_text(Prelude& prelude, Op op, Type type, const Text& a, const Text& b) {
   const bool compares = loop::is_comparison(op);
   const Type result = {compares ? Scalar::i32 : Scalar::f32, type.lanes};
   const std::string name = fmt::format("{}_{}", loop::name_of(op), prelude.tag(type));
+  const auto on_parts = [&](Prelude& p, Type part, const std::vector<std::string>& operands) {
+    return neon_binary_text(p, op, part, {operands[0]}, {operands[1]}).text;
+  };
   prelude.helper(name, [&] {
-    const Operation* operation = find_operation(op);
     const std::string c_type = prelude.type(result), operand = prelude.type(type);
     const std::string lines = type.lanes > kLanes
-                                  ? by_halves(prelude, op, type, result)
+                                  ? by_registers(prelude, type, result, {"a", "b"}, on_parts)
                                   : fmt::format("  return ({}){}{}_f32(a, b);\n", c_type,
-                                                operation->instruction, size_letter(type));
-    const std::string plain = fmt::format("  return ({})(a {} b);\n", c_type, operation->symbol);
+                                                instruction_of(op), size_letter(type));
+    const std::string plain = fmt::format("  return ({})(a {} b);\n", c_type, symbol_of(op));
     return inline_function(c_type, name, fmt::format("{0} a, {0} b", operand)) + " {\n" +
            for_gcc(lines, plain) + "}\n";
   });
@@ -134,9 +129,7 @@ Text neon_negated_text(Prelude& prelude, Type type, const Text& a) {
 }
 
 std::vector<loop::Expr> neon_factors(const TargetInfo& target, const loop::ExprNode& product) {
-  const bool has_vectors =
-      target.architecture == Architecture::arm && target.vector_bits == kRegisterBits;
-  if (!has_vectors || product.op != Op::mul) return {};
+  if (!has_neon(target) || product.op != Op::mul) return {};
   const Type type = product.type;
   if (type.scalar == Scalar::f32 && type.is_vector() && type.lanes <= kLanes) return product.args;
   if (type != Type{Scalar::i32, kLanes}) return {};
@@ -182,7 +175,7 @@ bool repeats_neon_lane(const Prelude& prelude, const loop::ExprNode& shuffle) {
   if (shuffle.kind != loop::ExprKind::shuffle || shuffle.args.size() != 1) return false;
   const Type type = shuffle.type;
   const int bits = prelude.bits(type.scalar) * type.lanes;
-  return prelude.target().architecture == Architecture::arm && type == shuffle.args[0].type() &&
+  return has_neon(prelude.target()) && type == shuffle.args[0].type() &&
          (bits == kRegisterBits || bits == kRegisterBits / 2) && *suffix_of(type.scalar) != 0 &&
          std::equal(shuffle.indices.begin() + 1, shuffle.indices.end(), shuffle.indices.begin());
 }

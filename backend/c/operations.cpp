@@ -12,8 +12,6 @@ using loop::Op;
 using loop::Scalar;
 using loop::Type;
 
-namespace {
-
 const char* symbol_of(Op op) {
   switch (op) {
     case Op::add:
@@ -52,6 +50,8 @@ const char* symbol_of(Op op) {
       BC_CHECK(false, "{} is no C operator", loop::name_of(op));
   }
 }
+
+namespace {
 
 Text infix(Op op, const Text& a, const Text& b) {
   const char* symbol = symbol_of(op);
@@ -319,8 +319,9 @@ Text binary_text(Prelude& prelude, Op op, Type type, Text a, Text b) {
   BC_CHECK(s != Scalar::f16 && s != Scalar::bf16, "arithmetic on {} must have been legalised",
            loop::name_of(s));
   if (s == Scalar::boolean) return bool_text(prelude, op, type, std::move(a), std::move(b));
-  if (is_neon_operation(prelude.target(), op, type))
+  if (is_neon_operation(prelude.target(), op, type)) {
     return neon_binary_text(prelude, op, type, a, b);
+  }
   if (loop::is_comparison(op)) {
     if (!type.is_vector()) return infix(op, a, b);
     const int bits = prelude.bits(s);

@@ -37,6 +37,9 @@ std::string string_literal(std::string_view text);
 /// An integer of a type as a C literal.
 std::string integer_literal(loop::Scalar s, int64_t value);
 
+/// The operator of a binary operation; InternalError where C has none.
+const char* symbol_of(loop::Op op);
+
 /// `type` is that of the operand(s).
 Text unary_text(Prelude& prelude, loop::Op op, loop::Type type, const Text& a);
 Text binary_text(Prelude& prelude, loop::Op op, loop::Type type, Text a, Text b);

@@ -41,7 +41,7 @@ std::string product_on(Prelude& prelude, Type type, const std::vector<std::strin
 std::string x86_body(Prelude& prelude, Type type) {
   const int32_t lanes = type.lanes;
   if (lanes < 4 || lanes > prelude.target().vector_lanes(4)) {
-    return by_registers(prelude, type, {"a", "b"}, product_on);
+    return by_registers(prelude, type, type, {"a", "b"}, product_on);
   }
   const std::string pairs = prelude.type({Scalar::i16, 2 * lanes});
   const std::string operands = fmt::format("({0})a, ({0})b", pairs);
@@ -60,7 +60,7 @@ std::string x86_body(Prelude& prelude, Type type) {
 }
 
 std::string wasm_body(Prelude& prelude, Type type) {
-  if (type.lanes != 4) return by_registers(prelude, type, {"a", "b"}, product_on);
+  if (type.lanes != 4) return by_registers(prelude, type, type, {"a", "b"}, product_on);
   const std::string pairs = prelude.type({Scalar::i16, 8});
   return fmt::format(
       "#if defined(__wasm_simd128__)\n"

@@ -21,7 +21,8 @@ std::string shuffled(const std::string& a, const std::string& b, const std::stri
 
 }  // namespace
 
-std::string by_registers(Prelude& prelude, Type type, const std::vector<std::string>& operands,
+std::string by_registers(Prelude& prelude, Type type, Type result,
+                         const std::vector<std::string>& operands,
                          const VectorOperation& operation) {
   const int32_t lanes = type.lanes;
   const auto on = [&](Type part, const std::string& list) {
@@ -33,15 +34,15 @@ std::string by_registers(Prelude& prelude, Type type, const std::vector<std::str
     std::string list;
     for (int32_t lane = 0; lane < 4; ++lane) list += fmt::format(", {}", lane % lanes);
     const Type whole = type.with_lanes(4);
-    const std::string result = on(whole, list);
-    return fmt::format("  const {} r = {};\n  return {};\n", prelude.type(whole), result,
-                       shuffled("r", "r", lanes_from(0, lanes)));
+    return fmt::format("  const {} r = {};\n  return {};\n", prelude.type(result.with_lanes(4)),
+                       on(whole, list), shuffled("r", "r", lanes_from(0, lanes)));
   }
   const Type half = type.with_lanes(lanes / 2);
   const std::string low = on(half, lanes_from(0, half.lanes));
   const std::string high = on(half, lanes_from(half.lanes, half.lanes));
   return fmt::format("  const {0} low = {1};\n  const {0} high = {2};\n  return {3};\n",
-                     prelude.type(half), low, high, shuffled("low", "high", lanes_from(0, lanes)));
+                     prelude.type(result.with_lanes(half.lanes)), low, high,
+                     shuffled("low", "high", lanes_from(0, lanes)));
 }
 
 }  // namespace backcast::c_backend

@@ -14,8 +14,9 @@ using VectorOperation = std::function<std::string(Prelude& prelude, loop::Type t
                                                   const std::vector<std::string>& operands)>;
 
 /// A function's body: `operation` on vectors of fewer than four lanes in a register of four, on
-/// others by halves. Operands, names of parameters, and result are of `type`.
-std::string by_registers(Prelude& prelude, loop::Type type,
+/// others by halves. Operands, names of parameters, are of `type`; the result is of `result`, which
+/// has as many lanes.
+std::string by_registers(Prelude& prelude, loop::Type type, loop::Type result,
                          const std::vector<std::string>& operands,
                          const VectorOperation& operation);
 

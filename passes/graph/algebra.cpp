@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "passes/graph/dimensions.h"
 #include "passes/graph/value_ranges.h"
@@ -17,6 +18,16 @@ bool is_exact_float(const Builder& b, const Node& cast) {
   const std::optional<ValueRange> from = range_of(b.tensor_type(cast.operands[0]).element);
   const ElementType to = cast.type.tensor().element;
   return from && from->reach() <= 0x1p16 && (to == ElementType::f32 || to == ElementType::f64);
+}
+
+ValueId filled(Builder& b, TensorType type, double value) {
+  const ValueId scalar = b.scalar(type.element, value);
+  if (type.shape.empty()) return scalar;
+  return b.emit(ops::broadcast, {scalar}, BroadcastAttrs{std::move(type.shape), {}});
+}
+
+ValueId converted(Builder& b, ValueId x, ElementType to) {
+  return b.tensor_type(x).element == to ? x : b.emit(ops::cast, {x}, CastAttrs{to});
 }
 
 namespace {

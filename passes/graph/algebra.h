@@ -58,4 +58,11 @@ bool is_splat(const Builder& b, ValueId id, double value);
 /// of every float type that is computed in.
 bool is_exact_float(const Builder& b, const Node& cast);
 
+/// A tensor of which every element is `value`. The type is a copy: those of the builder's own
+/// values move when it emits.
+ValueId filled(Builder& b, TensorType type, double value);
+
+/// x in another element type, if it is of another one.
+ValueId converted(Builder& b, ValueId x, ElementType to);
+
 }  // namespace backcast

@@ -150,9 +150,7 @@ Result add_up(Builder& b, const Node& node, const Side& one, const Side& rows, b
       attrs.update_window_dims.push_back(d);
     }
   }
-  const ValueId zero = b.scalar(type.element, 0);
-  const ValueId zeros = b.emit(ops::broadcast, {zero}, BroadcastAttrs{type.shape, {}});
-  return b.emit(ops::scatter, {zeros, *numbers, rows.value}, attrs);
+  return b.emit(ops::scatter, {filled(b, type, 0), *numbers, rows.value}, attrs);
 }
 
 Result one_hot_product(Builder& b, const Node& node) {

@@ -105,12 +105,6 @@ class Factoring {
     return common;
   }
 
-  ValueId splat(double value, const TensorType& type) {
-    const ValueId scalar = b_.scalar(type.element, value);
-    if (type.shape.empty()) return scalar;
-    return b_.emit(ops::broadcast, {scalar}, BroadcastAttrs{type.shape, {}});
-  }
-
   /// The scale goes to a factor that many elements share, if there is one.
   void scale_narrow(Product& product) {
     for (ValueId& factor : product.over) {
@@ -118,7 +112,7 @@ class Factoring {
       if (wide.op != &ops::broadcast) continue;
       const ValueId narrow = wide.operands[0];
       const TensorType type = b_.tensor_type(narrow);
-      const ValueId scaled = b_.emit(ops::mul, {splat(product.scale, type), narrow});
+      const ValueId scaled = b_.emit(ops::mul, {filled(b_, type, product.scale), narrow});
       factor = b_.emit(ops::broadcast, {scaled}, wide.attrs);
       product.scale = 1;
       return;
@@ -137,7 +131,7 @@ class Factoring {
       value = value ? b_.emit(ops::mul, {*value, factor}) : factor;
     };
     if (product.scale != 1 || (!first && product.over.empty())) {
-      multiply_by(splat(product.scale, type));
+      multiply_by(filled(b_, type, product.scale));
     }
     for (ValueId factor : product.over) multiply_by(factor);
     for (ValueId factor : product.under) value = b_.emit(ops::div, {*value, factor});
@@ -200,7 +194,7 @@ class Factoring {
         narrow.element_count().constant() * kManyShare > type.element_count().constant()) {
       return std::nullopt;
     }
-    const ValueId inverse = b_.emit(ops::div, {splat(1, narrow), wide.operands[0]});
+    const ValueId inverse = b_.emit(ops::div, {filled(b_, narrow, 1), wide.operands[0]});
     const ValueId spread = b_.emit(ops::broadcast, {inverse}, wide.attrs);
     return b_.emit(ops::mul, {now(node.operands[0]), spread});
   }
@@ -271,7 +265,7 @@ class Factoring {
       const ValueId part = write(around, result);
       total = total ? b_.emit(ops::add, {*total, part}) : part;
     }
-    return total ? *total : splat(0, result);
+    return total ? *total : filled(b_, result, 0);
   }
 
   const Function& from_;

@@ -82,8 +82,9 @@ class FixedPoint {
       sum.terms.push_back({node.operands[0], std::nullopt});
       return true;
     }
-    if (node.op == &ops::add)
+    if (node.op == &ops::add) {
       return collect(node.operands[0], sum) && collect(node.operands[1], sum);
+    }
     if (node.op != &ops::mul) return false;
     for (const size_t side : {0u, 1u}) {
       const ValueId factor = node.operands[side], other = node.operands[1 - side];
@@ -96,11 +97,9 @@ class FixedPoint {
 
   /// The largest absolute value of a spread constant's elements; infinite where one is no number.
   double size_of(ValueId constant) const {
-    const Literal& literal = *spread(constant);
     double size = 0;
-    for (int64_t i = 0; i < literal.element_count(); ++i) {
-      const double value = std::abs(literal.as_double(i));
-      size = std::max(size, std::isnan(value) ? INFINITY : value);
+    for (const double value : spread(constant)->as_doubles()) {
+      size = std::max(size, std::isnan(value) ? INFINITY : std::abs(value));
     }
     return size;
   }
@@ -108,10 +107,9 @@ class FixedPoint {
 
   /// How far rounding moves a constant that is multiplied by 2^shift, at most.
   double error_of(ValueId constant, int shift) const {
-    const Literal& literal = *spread(constant);
     double error = 0;
-    for (int64_t i = 0; i < literal.element_count(); ++i) {
-      const double value = std::ldexp(literal.as_double(i), shift);
+    for (double value : spread(constant)->as_doubles()) {
+      value = std::ldexp(value, shift);
       error = std::max(error, std::abs(value - std::nearbyint(value)));
     }
     return error;
@@ -141,11 +139,8 @@ class FixedPoint {
   }
 
   std::vector<double> scaled(ValueId constant, int shift) const {
-    const Literal& literal = *spread(constant);
-    std::vector<double> values;
-    for (int64_t i = 0; i < literal.element_count(); ++i) {
-      values.push_back(std::nearbyint(std::ldexp(literal.as_double(i), shift)));
-    }
+    std::vector<double> values = spread(constant)->as_doubles();
+    for (double& value : values) value = std::nearbyint(std::ldexp(value, shift));
     return values;
   }
 
@@ -182,8 +177,7 @@ class FixedPoint {
     for (const Term& term : sum.terms) integers.push_back(rewriter_.copy_all(term.integer));
     b_.set_loc(node.loc);
     const auto splat = [&](double value) {
-      return b_.emit(ops::broadcast, {b_.scalar(element, value)},
-                     BroadcastAttrs{node.type.tensor().shape, {}});
+      return filled(b_, {element, node.type.tensor().shape}, value);
     };
     ValueId total;
     const auto add = [&](ValueId part) {
@@ -205,7 +199,7 @@ class FixedPoint {
       add(b_.emit(ops::bit_and, {before, splat(1)}));
     }
     if (halves || !added) add(splat(half));
-    return converted(b_.emit(ops::shift_right, {total, splat(shift)}), ElementType::i32);
+    return converted(b_, b_.emit(ops::shift_right, {total, splat(shift)}), ElementType::i32);
   }
 
   /// Whether halves are more than an accident: where scales are powers of two, or of integers that
@@ -213,29 +207,17 @@ class FixedPoint {
   bool may_be_half(const Sum& sum, int shift) const {
     const auto is_half = [](double value) { return value - std::floor(value) == 0.5; };
     return shift <= kBitsOfAccidents || std::ranges::any_of(sum.constants, [&](ValueId constant) {
-             const Literal& literal = *spread(constant);
-             bool any = false;
-             for (int64_t i = 0; i < literal.element_count(); ++i) {
-               any = any || is_half(literal.as_double(i));
-             }
-             return any;
+             return std::ranges::any_of(spread(constant)->as_doubles(), is_half);
            });
   }
 
-  ValueId converted(ValueId x, ElementType to) {
-    return b_.tensor_type(x).element == to ? x : b_.emit(ops::cast, {x}, CastAttrs{to});
-  }
-
   ValueId product(const Term& term, ValueId integer, const Form& form) {
-    const ValueId wide = converted(integer, form.element);
+    const ValueId wide = converted(b_, integer, form.element);
     const std::vector<double> factors = scaled(term, form.shift);
     if (std::ranges::all_of(factors, [](double factor) { return factor == 1; })) return wide;
-    if (term.factor) {
-      return b_.emit(ops::mul, {wide, in_place_of(*term.factor, factors, form.element)});
-    }
-    const BroadcastAttrs everywhere{b_.tensor_type(wide).shape, {}};
-    const ValueId factor = b_.scalar(form.element, factors[0]);
-    return b_.emit(ops::mul, {wide, b_.emit(ops::broadcast, {factor}, everywhere)});
+    const ValueId factor = term.factor ? in_place_of(*term.factor, factors, form.element)
+                                       : filled(b_, b_.tensor_type(wide), factors[0]);
+    return b_.emit(ops::mul, {wide, factor});
   }
 
   const Function& from_;

@@ -1,7 +1,5 @@
 #include "passes/graph/integer_sums.h"
 
-#include <algorithm>
-
 #include "ir/graph/builder.h"
 #include "ir/ops/ops.h"
 #include "passes/graph/algebra.h"
@@ -56,17 +54,13 @@ class IntegerSums {
     std::optional<double> scale;
     if (value->scale && !(scale = splat_of(from_, *value->scale))) return std::nullopt;
     if (!(ranges_[value->integer].reach() * terms < 0x1p31)) return std::nullopt;
-    ValueId words = rewriter_.copy_all(value->integer);
+    const ValueId integer = rewriter_.copy_all(value->integer);
     b_.set_loc(node.loc);
-    if (b_.tensor_type(words).element != ElementType::i32) {
-      words = b_.emit(ops::cast, {words}, CastAttrs{ElementType::i32});
-    }
+    const ValueId words = converted(b_, integer, ElementType::i32);
     const ValueId sum = b_.emit(*node.op, {words}, node.attrs);
     const ValueId real = b_.emit(ops::cast, {sum}, CastAttrs{ElementType::f32});
     if (!scale) return real;
-    const BroadcastAttrs everywhere{b_.tensor_type(real).shape, {}};
-    const ValueId factor = b_.scalar(ElementType::f32, *scale);
-    return b_.emit(ops::mul, {real, b_.emit(ops::broadcast, {factor}, everywhere)});
+    return b_.emit(ops::mul, {real, filled(b_, node.type.tensor(), *scale)});
   }
 
   const Function& from_;

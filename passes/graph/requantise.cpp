@@ -120,9 +120,7 @@ class Requantisation {
 
   /// x, or where that is none, `otherwise`: a conversion makes 0 of what is no number.
   ValueId number(ValueId x, double otherwise) {
-    const TensorType type = b_.tensor_type(x);
-    const ValueId wide = b_.emit(ops::broadcast, {b_.scalar(type.element, otherwise)},
-                                 BroadcastAttrs{type.shape, {}});
+    const ValueId wide = filled(b_, b_.tensor_type(x), otherwise);
     return b_.emit(ops::select, {b_.emit(ops::is_nan, {x}), wide, x});
   }
 
@@ -176,10 +174,7 @@ class Requantisation {
     rewriter_.map(id, b_.emit(ops::cast, {shifted(integer, rounded.zero)}, as_before));
   }
 
-  ValueId in_i32(ValueId x) {
-    if (b_.tensor_type(x).element == ElementType::i32) return x;
-    return b_.emit(ops::cast, {x}, CastAttrs{ElementType::i32});
-  }
+  ValueId in_i32(ValueId x) { return converted(b_, x, ElementType::i32); }
 
   /// Does a product read the value less its zero point, as integer_products has it stored?
   bool is_factor(ValueId id, double zero) const {
@@ -223,9 +218,8 @@ class Requantisation {
       integer = sum.operands[0];
       if (zero == 0) return integer;
     }
-    const ValueId offset = b_.scalar(ElementType::i32, zero);
-    const BroadcastAttrs wide{b_.tensor_type(integer).shape, {}};
-    return b_.emit(ops::add, {integer, b_.emit(ops::broadcast, {offset}, wide)});
+    const TensorType type{ElementType::i32, b_.tensor_type(integer).shape};
+    return b_.emit(ops::add, {integer, filled(b_, type, zero)});
   }
 
   /// cast_i32(q) - z where q was rounded, around the same z as a rule.

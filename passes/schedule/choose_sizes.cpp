@@ -125,6 +125,11 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     }
     int64_t rows = with_tile ? (tile - 1) * window_step_ + window_taps_ : window_taps_;
     const int64_t words = rows * (with_vector ? vectors : 1) * jam;
+    if (joins && takes_lanes(a)) {
+      joined_loads += words;
+      held += words;
+      continue;
+    }
     const bool unpacked = &a == unpacked_;
     loads += words * (unpacked ? a.values() : 1);
     pairs += unpacked ? 0 : words * a.pairs();
@@ -142,12 +147,6 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     const int64_t values = at_a_time ? 1 : kept || !with_vector ? a.values() : 1;
     if (takes_scalars() && !with_vector) {
       scalar_loads += words;
-      continue;
-    }
-    if (joins && takes_lanes(a)) {
-      loads -= words;
-      joined_loads += words;
-      held += words;
       continue;
     }
     // Beside scalar factors, a vector that rows share is needed once, for all of them.

@@ -183,7 +183,7 @@ class Candidate {
     if (!fits) return false;
     schedule.reduce_order = rows_.order;
     schedule.unrolled.clear();
-    schedule.reduce_unroll = 1;
+    schedule.reduce_unroll = schedule.joined_steps = 1;
     const int64_t vectors = schedule.vector_segments.front().vectors;
     if (!jam_taps(vectors)) return false;
     schedule.chains = chains_for(schedule.jam * vectors, target_);
