@@ -1,4 +1,5 @@
 // Casts, bit casts, broadcasts, shuffles, lane reductions, memory (operations.h).
+#include "backend/c/halves.h"
 #include "backend/c/mve.h"
 #include "backend/c/operations.h"
 #include "ir/graph/error.h"
@@ -108,10 +109,11 @@ Text convert_mask(Prelude& prelude, const Text& mask, int32_t lanes, int mask_bi
 
 Text cast_text(Prelude& prelude, Type from, Type to, const Text& a) {
   if (from == to) return a;
-  for (const Type& type : {from, to}) {
-    BC_CHECK(type.scalar != Scalar::f16 && type.scalar != Scalar::bf16,
-             "a cast from {} to {} must have been legalised", from.to_string(), to.to_string());
+  if (is_half_conversion(prelude.target(), from.scalar, to.scalar)) {
+    return half_conversion_text(prelude, from, to, a);
   }
+  BC_CHECK(!loop::is_half(from.scalar) && !loop::is_half(to.scalar),
+           "a cast from {} to {} must have been legalised", from.to_string(), to.to_string());
   if (!from.is_vector()) {
     if (to.scalar == Scalar::boolean) return {fmt::format("{} != 0", a.at(kUnary)), kLoose};
     Text result = {fmt::format("({}){}", prelude.type(to), a.at(kUnary)), kUnary};

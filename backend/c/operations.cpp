@@ -316,8 +316,7 @@ std::string x86_instruction(const Prelude& prelude, std::string_view name, Type 
 
 Text binary_text(Prelude& prelude, Op op, Type type, Text a, Text b) {
   const Scalar s = type.scalar;
-  BC_CHECK(s != Scalar::f16 && s != Scalar::bf16, "arithmetic on {} must have been legalised",
-           loop::name_of(s));
+  BC_CHECK(!loop::is_half(s), "arithmetic on {} must have been legalised", loop::name_of(s));
   if (s == Scalar::boolean) return bool_text(prelude, op, type, std::move(a), std::move(b));
   if (is_neon_operation(prelude.target(), op, type)) {
     return neon_binary_text(prelude, op, type, a, b);

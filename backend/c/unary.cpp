@@ -279,8 +279,7 @@ Text trailing_zeros_text(const Prelude& prelude, Type type, const Text& a) {
 
 Text unary_text(Prelude& prelude, Op op, Type type, const Text& a) {
   const Scalar s = type.scalar;
-  BC_CHECK(s != Scalar::f16 && s != Scalar::bf16, "arithmetic on {} must have been legalised",
-           loop::name_of(s));
+  BC_CHECK(!loop::is_half(s), "arithmetic on {} must have been legalised", loop::name_of(s));
   switch (op) {
     case Op::neg:
       return neg_text(prelude, type, a);

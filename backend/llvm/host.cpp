@@ -37,6 +37,7 @@ void describe_x86(TargetInfo& target, const llvm::StringMap<bool>& features) {
   if (avx512) target.features += ",-prefer-256-bit";
   target.byte_products =
       features.lookup("avxvnni") || (features.lookup("avx512vnni") && features.lookup("avx512vl"));
+  target.converts_halves = features.lookup("f16c");
   target.byte_tables = avx512 && features.lookup("avx512vbmi");
   target.halves_vectors = avx512 && cpu == "znver4";
   target.l1_bytes = 32 << 10;

@@ -391,11 +391,15 @@ llvm::Value* emit_fma(Builder& builder, const Types& types, Scalar scalar, llvm:
 llvm::Value* emit_cast(Builder& builder, const Types& types, loop::Type from, loop::Type to,
                        llvm::Value* a) {
   if (from == to) return a;
-  const bool from_half = from.scalar == Scalar::f16 || from.scalar == Scalar::bf16;
-  const bool to_half = to.scalar == Scalar::f16 || to.scalar == Scalar::bf16;
-  BC_CHECK(!from_half && !to_half, "a cast from {} to {} must have been legalised",
-           from.to_string(), to.to_string());
   llvm::Type* type = types.value(to);
+  if (loop::is_half(from.scalar) || loop::is_half(to.scalar)) {
+    const Scalar other = from.scalar == Scalar::f16 ? to.scalar : from.scalar;
+    BC_CHECK(types.target().converts_halves && other == Scalar::f32,
+             "a cast from {} to {} must have been legalised", from.to_string(), to.to_string());
+    llvm::Type* half = type->getWithNewType(builder.getHalfTy());
+    return from.scalar == Scalar::f16 ? builder.CreateFPExt(builder.CreateBitCast(a, half), type)
+                                      : builder.CreateBitCast(builder.CreateFPTrunc(a, half), type);
+  }
   const bool from_float = loop::is_float(from.scalar);
   const bool to_float = loop::is_float(to.scalar);
   if (to.scalar == Scalar::boolean) {

@@ -15,6 +15,7 @@ std::string_view name_of(Scalar scalar) {
 bool is_float(Scalar scalar) {
   return scalar != Scalar::index && backcast::is_float(element_of(scalar));
 }
+bool is_half(Scalar scalar) { return scalar == Scalar::f16 || scalar == Scalar::bf16; }
 bool is_integer(Scalar scalar) { return !is_float(scalar) && scalar != Scalar::boolean; }
 
 std::string Type::to_string() const {
@@ -316,6 +317,9 @@ Expr cast(Type type, Expr a) {
   BC_CHECK(type.lanes == a.type().lanes, "cast of {} to {}", a.type().to_string(),
            type.to_string());
   if (type == a.type()) return a;
+  // Half floats are as they were once arithmetic, of which none was left, has widened them.
+  const bool back = a->kind == ExprKind::cast && is_half(type.scalar) && is_float(a.type().scalar);
+  if (back && a->args[0].type() == type) return a->args[0];
   if (is_constant_node(a)) {
     const Scalar from = a.type().scalar;
     if (!is_float(from) && !is_float(type.scalar)) return int_constant(type, a->int_value);

@@ -53,6 +53,7 @@ inline Scalar scalar_of(ElementType type) { return static_cast<Scalar>(type); }
 inline ElementType element_of(Scalar s) { return static_cast<ElementType>(s); }  // not for index
 std::string_view name_of(Scalar scalar);
 bool is_float(Scalar scalar);
+bool is_half(Scalar scalar);     // f16 or bf16
 bool is_integer(Scalar scalar);  // index included, bool not
 
 struct Type {

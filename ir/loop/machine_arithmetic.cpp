@@ -340,7 +340,7 @@ Run unary_operation(Op op) {
 /// f with a value of the type that computes on `scalar`; null for f16 and bf16, which do not.
 template <class F>
 Run with_type(Scalar scalar, F&& f) {
-  if (scalar == Scalar::f16 || scalar == Scalar::bf16) return nullptr;
+  if (is_half(scalar)) return nullptr;
   if (scalar == Scalar::index) return f(int64_t{});
   if (scalar == Scalar::boolean) return f(uint8_t{});
   return visit_compute_type(element_of(scalar), [&](auto value) -> Run {

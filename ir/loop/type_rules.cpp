@@ -35,7 +35,7 @@ int64_t arity_of(ExprKind kind) {
   }
 }
 
-bool has_arithmetic(Scalar scalar) { return scalar != Scalar::f16 && scalar != Scalar::bf16; }
+bool has_arithmetic(Scalar scalar) { return !is_half(scalar); }
 
 bool has_unary(Op op, Scalar scalar) {
   if (!has_arithmetic(scalar)) return false;

@@ -16,7 +16,7 @@ namespace backcast::loop {
 namespace {
 
 /// Legalised kernels see half floats as the u16 they are stored in.
-Scalar bit_pattern(Scalar s) { return s == Scalar::f16 || s == Scalar::bf16 ? Scalar::u16 : s; }
+Scalar bit_pattern(Scalar s) { return is_half(s) ? Scalar::u16 : s; }
 
 Dim count_of(const Dims& shape) {
   Dim count = 1;

@@ -48,6 +48,7 @@ struct TargetInfo {
   bool has_sqrt = true;               // square root as an instruction, of types in hardware
   bool has_rounding = false;          // floor, ceil, round as instructions
   bool converts_to_nearest = false;   // an instruction from f32 to the nearest i32
+  bool converts_halves = false;       // an instruction between f16 and f32, of vectors if there are
   bool pair_products = false;         // an instruction for dot2: pmaddwd, smuad and smlad
   bool byte_products = false;         // an instruction that adds dot4 to a sum: vpdpbusd, usdot
   bool signed_byte_products = false;  // likewise dot4_signed: sdot

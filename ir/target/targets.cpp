@@ -35,7 +35,7 @@ TargetInfo cortex_m(const char* name, const char* triple, const char* features, 
   t.float_registers = 32;
   t.integer_registers = 13;
   t.has_fma = true;
-  t.converts_to_nearest = true;
+  t.converts_to_nearest = t.converts_halves = true;
   t.prefers_fma = fma_cycles < kSeparate;
   t.fma_latency = 3;
   t.runner = Runner::qemu_system;
@@ -49,7 +49,8 @@ TargetInfo cortex_m0() {
   TargetInfo t = cortex_m("cortex-m0", "thumbv6m-unknown-none-eabi", "", "mps2-an385", kSeparate);
   t.summary = "ARMv6-M, soft float";
   t.abi = "soft";
-  t.has_f32 = t.has_f64 = t.has_fma = t.prefers_fma = t.converts_to_nearest = false;
+  t.has_f32 = t.has_f64 = t.has_fma = t.prefers_fma = false;
+  t.converts_to_nearest = t.converts_halves = false;
   t.float_registers = 0;
   t.integer_registers = 8;
   t.unroll_budget = 128;
@@ -159,7 +160,7 @@ TargetInfo armv7hf() {
   t.architecture = Architecture::arm;
   t.pointer_bits = 32;
   t.integer_registers = 13;
-  t.converts_to_nearest = true;
+  t.converts_to_nearest = t.converts_halves = true;
   t.fma_latency = 8;
   t.qemu_cpu = "cortex-a15";
   t.compiler_flags = "-march=armv7-a -marm -mfpu=vfpv4 -mfloat-abi=hard";
@@ -178,7 +179,8 @@ TargetInfo armv7_neon() {
   t.features = "+neon,-neonfp,-slowfpvmlx,-vmlx-hazards,+use-misched";
   t.vector_bits = 128;
   t.vector_registers = 16;
-  t.vectors_of_f64 = t.has_fma = t.prefers_fma = t.converts_to_nearest = false;
+  t.vectors_of_f64 = t.has_fma = t.prefers_fma = false;
+  t.converts_to_nearest = t.converts_halves = false;
   t.has_mla = t.lane_factors = t.halves_vectors = true;
   t.gathers_lanes = false;
   t.fma_latency = 4;
@@ -199,7 +201,7 @@ TargetInfo aarch64(const char* name, const char* cpu, const char* summary, int l
   t.vector_bits = 128;
   t.vector_registers = 32;
   t.integer_registers = 29;
-  t.has_rounding = true;
+  t.has_rounding = t.converts_halves = true;
   t.gathers_lanes = false;
   t.fma_latency = latency;
   t.fma_units = units;
@@ -286,7 +288,7 @@ TargetInfo esp32() {
   t.only_c = true;
   t.integer_registers = 12;
   t.float_registers = 16;
-  t.has_f64 = t.has_sqrt = t.converts_to_nearest = false;
+  t.has_f64 = t.has_sqrt = t.converts_to_nearest = t.converts_halves = false;
   t.has_data_cache = false;
   t.fma_latency = 4;
   t.parallel_grain = 0;
@@ -333,7 +335,7 @@ TargetInfo x86_64(const char* name, const char* summary, int vector_bits, int re
   t.vector_registers = registers;
   t.float_registers = registers;
   t.integer_registers = 15;
-  t.has_fma = t.prefers_fma = t.has_rounding = fma;
+  t.has_fma = t.prefers_fma = t.has_rounding = t.converts_halves = fma;
   t.pair_products = t.converts_to_nearest = t.slow_subnormals = true;
   t.parallel_grain = 1 << 18;
   t.fma_latency = 4;

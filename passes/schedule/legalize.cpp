@@ -18,9 +18,10 @@ using loop::Scalar;
 using loop::Stmt;
 using loop::Type;
 
-bool is_half(Scalar s) { return s == Scalar::f16 || s == Scalar::bf16; }
-
-Type bits_of(Type type) { return is_half(type.scalar) ? Type{Scalar::u16, type.lanes} : type; }
+/// Types that are bit patterns in what the target runs.
+bool is_pattern(Scalar s, const TargetInfo& target) {
+  return s == Scalar::bf16 || (s == Scalar::f16 && !target.converts_halves);
+}
 
 Expr call(const std::string& function, Type type, Expr arg) {
   return loop::call(function, type, {std::move(arg)});
@@ -41,17 +42,22 @@ class Legalizer {
     return loop::rewrite(
         stmt, [&](const Expr& e) { return legal(e); },
         [&](const Stmt& s) -> Stmt {
-          if (s->kind != loop::StmtKind::alloc || !is_half(s->type.scalar)) return s;
+          if (s->kind != loop::StmtKind::alloc || !is_pattern(s->type.scalar)) return s;
           return loop::alloc(s->name, bits_of(s->type), s->exprs[0], s->memory);
         });
   }
 
  private:
-  /// Half floats are u16 bit patterns in what this returns.
+  bool is_pattern(Scalar s) const { return backcast::is_pattern(s, target_); }
+  Type bits_of(Type type) const {
+    return is_pattern(type.scalar) ? Type{Scalar::u16, type.lanes} : type;
+  }
+
+  /// Half floats without instructions are u16 bit patterns in what this returns.
   Expr legal(const Expr& e) {
-    if (e->kind == ExprKind::constant && is_half(e.type().scalar)) return half_constant(e);
+    if (e->kind == ExprKind::constant && is_pattern(e.type().scalar)) return half_constant(e);
     if (e->args.empty()) {
-      return is_half(e.type().scalar) ? loop::var(e->name, bits_of(e.type())) : e;
+      return is_pattern(e.type().scalar) ? loop::var(e->name, bits_of(e.type())) : e;
     }
     std::vector<Expr> args;
     for (const Expr& arg : e->args) args.push_back(legal(arg));
@@ -65,7 +71,7 @@ class Legalizer {
     return Expr(std::make_shared<loop::ExprNode>(std::move(copy)));
   }
 
-  static Expr half_constant(const Expr& e) {
+  Expr half_constant(const Expr& e) const {
     uint16_t bits = e.type().scalar == Scalar::f16
                         ? f16_from_f64(e->float_value)
                         : bf16_from_f32(static_cast<float>(e->float_value));
@@ -73,20 +79,25 @@ class Legalizer {
   }
 
   /// `value` is the legalised operand of cast `e`.
-  static Expr legal_cast(const Expr& e, Expr value) {
+  Expr legal_cast(const Expr& e, Expr value) const {
     Scalar from = e->args[0].type().scalar, to = e.type().scalar;
-    Type f32{Scalar::f32, e.type().lanes}, u16{Scalar::u16, e.type().lanes};
     if (from == to) return value;
-    if (is_half(from)) {
-      value = call(fmt::format("f32_from_{}", loop::name_of(from)), f32, value);
+    const auto f32 = [&](const Expr& x) { return loop::cast({Scalar::f32, x.type().lanes}, x); };
+    if (loop::is_half(from)) {
+      value = is_pattern(from) ? call(fmt::format("f32_from_{}", loop::name_of(from)),
+                                      {Scalar::f32, e.type().lanes}, value)
+                               : f32(value);
       from = Scalar::f32;
     }
-    if (is_half(to)) {
-      if (from != Scalar::f32 && from != Scalar::f64) {
-        value = loop::cast(f32, value);
-        from = Scalar::f32;
-      }
-      return call(fmt::format("{}_from_{}", loop::name_of(to), loop::name_of(from)), u16, value);
+    if (loop::is_half(to)) {
+      // One rounding, not two.
+      const bool wide = from == Scalar::f64;
+      if (!wide && from != Scalar::f32) value = f32(value);
+      if (!wide && !is_pattern(to)) return loop::cast(e.type(), value);
+      const std::string function =
+          fmt::format("{}_from_{}", loop::name_of(to), wide ? "f64" : "f32");
+      const Expr bits = call(function, {Scalar::u16, e.type().lanes}, value);
+      return is_pattern(to) ? bits : loop::bitcast(e.type(), bits);
     }
     return from == to ? value : loop::cast(e.type(), before_detour(value));
   }
@@ -147,7 +158,7 @@ loop::Program legalize(const loop::Program& program, const TargetInfo& target) {
   for (auto& [name, kernel] : result.kernels) {
     kernel.body = Legalizer(target).run(kernel.body);
     for (loop::BufferParam& param : kernel.buffers) {
-      if (is_half(param.element)) param.element = Scalar::u16;
+      if (is_pattern(param.element, target)) param.element = Scalar::u16;
     }
   }
   result.functions = loop::functions_for(result.kernels, legal_library(target));

@@ -49,6 +49,8 @@ std::vector<Case> byte_look_up_cases();
 /// Without denormals. Need fma and rounding.
 std::vector<Case> register_cases();
 std::vector<Case> nearest_cases(std::span<const int32_t> lanes);
+/// Between f16 and f32. Have to be legalised.
+std::vector<Case> half_cases(std::span<const int32_t> lanes);
 std::vector<Case> conversion_cases();  // casts, bit casts, selections
 std::vector<Case> vector_cases();      // shuffles, reductions, gathers
 std::vector<Case> statement_cases();   // loops, allocations, laziness, views, symbols

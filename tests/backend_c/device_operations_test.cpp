@@ -31,6 +31,7 @@ TEST_P(EveryDevice, InstructionsOfSome) {
   std::vector<Case> cases = pair_product_cases();
   for (Case& c : byte_product_cases()) cases.push_back(std::move(c));
   for (Case& c : nearest_cases(std::array{1, 4})) cases.push_back(std::move(c));
+  for (Case& c : half_cases(std::array{1, 4})) cases.push_back(std::move(c));
   const TargetInfo& target = *find_target(GetParam());
   if (target.has_rounding && target.has_fma) {
     for (Case& c : register_cases()) cases.push_back(std::move(c));

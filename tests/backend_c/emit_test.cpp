@@ -75,6 +75,14 @@ TEST(EmitC, BytesOfTables) {
   if (target.architecture == Architecture::x86_64) check(byte_look_up_cases(), target);
 }
 TEST(EmitC, Nearest) { check(nearest_cases(std::array{1, 2, 4, 8, 16}), without_notes()); }
+TEST(EmitC, Halves) {
+  const std::vector<Case> cases = half_cases(std::array{1, 2, 4, 8, 16});
+  if (host_target().converts_halves) check(cases, without_notes());
+  // Compiled for less than the file was made for.
+  TargetInfo target = *find_target("x86-64-v4");
+  target.compiler_flags = "-march=x86-64 -Wno-psabi";
+  check(cases, target);
+}
 /// Compiled for less than the file was made for.
 TEST(EmitC, PairProductsWithoutInstructions) {
   TargetInfo target = *find_target("cascadelake");

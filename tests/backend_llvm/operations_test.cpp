@@ -174,6 +174,17 @@ TEST_P(Lanes, Bits) {
   halves.check();
 }
 
+TEST_P(Lanes, Halves) {
+  if (!host_target().converts_halves) GTEST_SKIP() << "not on this host";
+  const Type half{Scalar::f16, GetParam()}, single{Scalar::f32, GetParam()};
+  Sheet halves(Scalar::f16, GetParam());
+  halves.add("to_f32", loop::cast(single, halves.operand("a")));
+  halves.check();
+  Sheet floats(Scalar::f32, GetParam());
+  floats.add("to_f16", loop::cast(half, floats.operand("a")));
+  floats.check();
+}
+
 TEST_P(Lanes, MathFunctions) {
   Sheet sheet(Scalar::f32, GetParam());
   const Type type{Scalar::f32, GetParam()};

@@ -116,6 +116,14 @@ TEST(Expr, RoundsConstantsToTheirType) {
   EXPECT_EQ(constant({Scalar::f16}, 1e6)->float_value, HUGE_VAL);
 }
 
+TEST(Expr, HalvesThatWereWidenedAreAsTheyWere) {
+  const Expr half = loop::load({Scalar::f16, 4}, "h", loop::index_constant(0));
+  const Expr wide = loop::cast({Scalar::f32, 4}, half);
+  EXPECT_TRUE(loop::equal(loop::cast({Scalar::f16, 4}, wide), half));
+  EXPECT_FALSE(loop::equal(loop::cast({Scalar::bf16, 4}, wide), half));
+  EXPECT_FALSE(loop::equal(loop::cast({Scalar::f16, 4}, wide + wide), half));
+}
+
 TEST(Expr, BroadcastsScalarOperands) {
   const Expr v = var("v", {Scalar::f32, 8});
   EXPECT_EQ(print(v + x), "v + broadcast(x, 8)");
