@@ -8,7 +8,7 @@
 #include <set>
 
 #include "driver/compiler.h"
-#include "passes/graph/promote_f64.h"
+#include "passes/graph/promote.h"
 #include "passes/train/trainable.h"
 
 namespace backcast {
@@ -180,6 +180,19 @@ std::set<std::string> learning(const std::string& path, ImportOptions options,
   return {names.begin(), names.end()};
 }
 
+/// What learns does so in single precision, whatever the model keeps it in.
+void promote_halves(TrainingModels& models, const TrainingRequest& request, size_t outputs) {
+  if (!has_halves(models.training)) return;
+  const std::vector<std::string> names =
+      chosen_parameters(models.training, outputs, models.parameters, request.spec);
+  HalfPromotion how{{names.begin(), names.end()}};
+  how.learned.insert(models.statistics.begin(), models.statistics.end());
+  models.inference = promote_halves(models.inference, how);
+  how.results = true;  // which losses look at
+  models.inference_batch = promote_halves(models.inference_batch, how);
+  models.training = promote_halves(models.training, how);
+}
+
 }  // namespace
 
 TrainingModels training_models(const std::string& path, const ImportOptions& options,
@@ -216,6 +229,7 @@ TrainingModels training_models(const std::string& path, const ImportOptions& opt
       *module = promote_f64(*module);
     }
   }
+  promote_halves(models, request, trained.output_names.size());
   if (run) {
     *run = alone;
     for (const std::string& note : trained.notes) {

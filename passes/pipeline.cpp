@@ -17,11 +17,13 @@
 #include "passes/graph/keep_positions.h"
 #include "passes/graph/keep_products.h"
 #include "passes/graph/lift_rows.h"
+#include "passes/graph/promote.h"
 #include "passes/graph/requantise.h"
 #include "passes/graph/scatter_updates.h"
 #include "passes/graph/simplify.h"
 #include "passes/graph/tabulate.h"
 #include "passes/lower/example_loops.h"
+#include "passes/lower/fold_constants.h"
 #include "passes/lower/fuse.h"
 #include "passes/lower/join_updates.h"
 #include "passes/lower/lower.h"
@@ -59,6 +61,11 @@ namespace {
 /// Hosts read weights once for all trips; microcontrollers would need room for all rows.
 Module lift_rows_pass(const Module& module, const PassContext& context) {
   return lift_rows(module, !context.target.is_microcontroller());
+}
+
+/// Nothing learns any more: what does, training has made f32.
+Module promote_halves_pass(const Module& module, const PassContext&) {
+  return promote_halves(module);
 }
 
 Module keep_products_pass(const Module& module, const PassContext& context) {
@@ -170,6 +177,8 @@ const std::vector<GraphPass>& graph_passes() {
   static const std::vector<GraphPass> passes{
       // One function without calls, so that every later pass sees all there is.
       {"inline_calls", inline_calls},
+      // Half floats are what memory holds; arithmetic is in single precision.
+      {"promote_halves", promote_halves_pass},
       // Products of quantised operands are products of integers.
       {"integer_products", integer_products},
       // So are their sums.
@@ -213,6 +222,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"recompute_maps", recompute_maps},
       // Definitions swallow their producers and epilogues: what is left are the kernels.
       {"fuse", fuse_pass},
+      // What is computed of constants is one, if that takes little more room.
+      {"fold_constants", fold_constants},
       // What is packed for its reader is a constant of its own.
       {"part_constants", part_constants},
       // Loops and branches compute their results in place.

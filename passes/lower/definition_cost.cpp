@@ -44,6 +44,11 @@ void add_cost(const Expr& e, DefinitionCost& total) {
     case ExprKind::fma:
       ++total.arithmetic;
       break;
+    case ExprKind::cast:
+      if (loop::is_half(e.type().scalar) || loop::is_half(e->args[0].type().scalar)) {
+        ++total.arithmetic;
+      }
+      break;
     case ExprKind::call:
       total.arithmetic += kMathFunctionCost;
       break;

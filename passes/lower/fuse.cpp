@@ -37,6 +37,8 @@ constexpr size_t kMaxResults = 6;
 // Readings for which a host converts small constants in a sum rather than beforehand: registers
 // share a conversion among some of them, and memory is slower than the others (measured, 4 bits).
 constexpr int64_t kMostConversions = 64;
+// Where it would be a constant of twice the size instead, not made again in every call.
+constexpr int64_t kMostOfHalves = 32;
 constexpr int64_t kConversionCost = 3;  // less a zero point, times a scale, and one more
 
 class Fusion {
@@ -201,6 +203,7 @@ class Fusion {
     if (price.indirect > 0 && in_reduction) return false;
     const std::set<size_t>& readers = list_.readers(value);
     if (chooses(producer.definition) && (in_reduction || readers.size() > 1)) return false;
+    if (is_left_to_folding(producer.definition)) return false;
     if (price.total() == 0 || converts_for(producer.definition, consumer)) return true;
     if (points(consumer, program_.symbols) > points(producer.definition, program_.symbols) &&
         (in_reduction || readers.size() > 1 || !reads_once(program_, consumer, value))) {
@@ -230,8 +233,21 @@ class Fusion {
     }
     converts = converts && 2 * bytes <= program_.storage_bytes(value);
     if (!converts || cost(producer).arithmetic > kConversionCost) return false;
+    const int64_t most =
+        2 * bytes == program_.storage_bytes(value) ? kMostOfHalves : kMostConversions;
     return target_.is_microcontroller() ||
-           points(consumer, least_) <= kMostConversions * points(producer, least_);
+           points(consumer, least_) <= most * points(producer, least_);
+  }
+
+  /// Whether constants are converted by many operations, where a step is one: fold_constants does
+  /// it beforehand.
+  bool is_left_to_folding(const Definition& producer) const {
+    if (!target_.has_f32 || target_.converts_halves) return false;
+    const std::set<BufferId> read = operands(producer);
+    return !read.empty() && std::ranges::all_of(read, [&](BufferId id) {
+      const loop::Buffer& owner = program_.buffer(program_.owner(id));
+      return owner.kind == BufferClass::constant && owner.element == ElementType::f16;
+    });
   }
 
   bool is_small_integer(const loop::ExprNode& read) const {

@@ -320,7 +320,9 @@ bool Chooser::choose_interleaving() {
   const bool moves = target_.vector_bits > 0 && scalars_.size() == 1 &&
                      value->kind == loop::ExprKind::access && loop::is_integer(scalar_) &&
                      byte_size(loop::element_of(scalar_)) <= 4;
-  if (!vectorizable_types() && !moves && !(fills_lanes() && narrows)) return false;
+  const bool converts =
+      value->kind == loop::ExprKind::cast && value->args[0]->kind == loop::ExprKind::access;
+  if (!vectorizable_types() && !moves && !(fills_lanes() && (narrows || converts))) return false;
   for (const Axis& narrow : definition_.axes) {
     const int64_t count = extent(narrow.name);
     if (count < 2 || count > kMost || coefficient(outputs_[0], narrow.name) != 1) continue;

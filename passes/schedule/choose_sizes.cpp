@@ -22,6 +22,8 @@ namespace {
 constexpr double kTooMany = 1e30;
 // Products wait in registers until an instruction stands between each and its addition.
 constexpr int64_t kWaitingProducts = 4;
+// Registers that compilers convert half floats to before they are multiplied.
+constexpr int64_t kConvertedAhead = 2;
 // Multiply-accumulates per iteration of an inner loop: its counters take the units that vectors
 // need, and longer bodies wait less between requests to memory.
 constexpr int64_t kBody = 64;
@@ -68,6 +70,12 @@ bool Chooser::multiplies_registers() const {
     });
   }
   return found && target_.summed_byte_products;
+}
+
+bool Chooser::reads_halves() const {
+  return std::ranges::any_of(accesses_, [&](const Access& a) {
+    return a.in_reduction && loop::is_half(kernel_.find(a.buffer)->element);
+  });
 }
 
 /// Operations of a step that make factors of 4-bit integers, once for all rows of a tile. (Those of
@@ -161,6 +169,7 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
   int64_t products = multiplies_separately() ? kWaitingProducts : 1;
   // A row alone makes pairs of bytes right before it adds their product.
   if (fused && !(adds_products() && tile == 1)) products = 0;
+  if (reads_halves()) products = std::max(products, kConvertedAhead);
   if (schedule_.sums_lanes ? accumulators > kScalarSums
                            : accumulators + held + products > registers()) {
     return kTooMany;

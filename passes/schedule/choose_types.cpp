@@ -49,17 +49,17 @@ bool Chooser::fills_lanes() const {
       std::any_of(accesses_.begin(), accesses_.end(), [](const Access& a) { return a.packable; });
   if (target_.vector_bits == 0 || (multiplies && !sums_one_type())) return false;
   return element_bytes() >= 4 && std::ranges::all_of(scalars_, [&](Scalar s) {
-           const bool half = s == Scalar::f16 || s == Scalar::bf16;
-           return !half && (byte_size(loop::element_of(s)) <= 4 || widens_to(s));
+           return byte_size(loop::element_of(s)) <= 4 || widens_to(s);
          });
 }
 
-/// Whether sums are of one type of 32 bits, to which small integers are converted as they are read.
+/// Whether sums are of one type of 32 bits, to which small integers and half floats are converted
+/// as they are read.
 bool Chooser::sums_one_type() const {
   bool one = byte_size(loop::element_of(scalar_)) == 4;
   const auto is_small = [](const Expr& e) {
-    return loop::is_integer(e.type().scalar) && e.type().scalar != Scalar::index &&
-           byte_size(loop::element_of(e.type().scalar)) <= 2;
+    const Scalar s = e.type().scalar;
+    return s != Scalar::boolean && s != Scalar::index && byte_size(loop::element_of(s)) <= 2;
   };
   for (const loop::Accumulator& acc : definition_.accumulators) {
     loop::visit(acc.value, [&](const Expr& e) {

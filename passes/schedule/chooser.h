@@ -127,6 +127,7 @@ class Chooser {
   bool takes_scalars() const;
   bool takes_lanes(const Access& access) const;
   int32_t steps_to_join() const;
+  bool reads_halves() const;
   int64_t conversions() const;
   int64_t waiting_loads() const;
   bool overlaps_windows() const;

@@ -23,7 +23,13 @@ namespace {
 struct Product {
   Expr a, b;
   std::vector<Expr> conditions;
+  bool converts = false;  // one of them from a narrower type
 };
+
+/// What a factor reads, perhaps to convert it.
+Expr read_of(const Expr& factor) {
+  return factor->kind == ExprKind::cast ? factor->args[0] : factor;
+}
 
 std::optional<Product> product_of(const Definition& definition) {
   if (definition.accumulators.size() != 1) return std::nullopt;
@@ -32,8 +38,10 @@ std::optional<Product> product_of(const Definition& definition) {
   Product result;
   const Expr value = without_guard(acc, result.conditions);
   if (value->kind != ExprKind::binary || value->op != Op::mul) return std::nullopt;
-  result.a = value->args[0];
-  result.b = value->args[1];
+  result.a = read_of(value->args[0]);
+  result.b = read_of(value->args[1]);
+  result.converts = std::ranges::any_of(
+      value->args, [](const Expr& factor) { return factor->kind == ExprKind::cast; });
   if (result.a->kind != ExprKind::access || result.b->kind != ExprKind::access) {
     return std::nullopt;
   }
@@ -178,6 +186,7 @@ std::optional<NonzeroRows> find_nonzero_rows(const Definition& definition,
   const Expr flat = flat_of(kernel, is_first ? product->a : product->b);
   NonzeroRows result{.of = of, .flat_weight = flat_of(kernel, is_first ? product->b : product->a)};
   result.is_guarded = !product->conditions.empty();
+  result.converts = product->converts;
   if (!of.across.empty()) {
     find_across(definition, product->conditions, flat, outside, result);
   } else if (!find_along(definition, *kernel.find(of.factor), product->conditions, flat, outside,

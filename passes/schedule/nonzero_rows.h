@@ -31,6 +31,7 @@ struct NonzeroRows {
   int64_t count = 1;               // bits of a row
   bool is_joint = true;     // both parameters are read evenly along the axes, if not rearranged
   bool is_guarded = false;  // some steps lie outside of the factor
+  bool converts = false;    // what is multiplied is of a narrower type
   // Along rows of the factor: all of these, and the one that a result reads, over all axes but
   // `axes`.
   int64_t rows = 0;

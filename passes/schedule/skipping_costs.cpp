@@ -66,7 +66,7 @@ double SkippingCosts::skipping(double marked, double rearranging) const {
   // In order, nothing of that goes on beside arithmetic, and loads not quite (step_cycles).
   const bool in_order = target_.scalar_factors;
   const double kStep = in_order ? 12 : 0.6, kVector = in_order ? 12 : 2,
-               kLoads = in_order ? 1.25 : 1;
+               kLoads = in_order ? 1.25 : 1, kConversion = rows_.converts ? 1 : 0;
   const loop::Scalar word = mask_word(rows_, element_bytes(), target_);
   const int64_t bits = 8 * byte_size(loop::element_of(word));
   double steering = kStep;
@@ -87,7 +87,7 @@ double SkippingCosts::skipping(double marked, double rearranging) const {
     const auto registers = static_cast<double>(segment.vectors * schedule_.jam);
     const double waiting =
         static_cast<double>(target_.fma_latency) / static_cast<double>(schedule_.chains);
-    const double arithmetic = kLoads * registers / units(target_) * (fused ? 1 : 2);
+    const double arithmetic = kLoads * registers / units(target_) * ((fused ? 1 : 2) + kConversion);
     const double step =
         std::max({arithmetic, waiting, arriving(segment, sharing_)}) + steering + asking;
     const double under_way = all / 2 / (runs * words) * std::max(0.0, arithmetic - kAround);

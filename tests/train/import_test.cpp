@@ -8,7 +8,7 @@
 #include "ir/graph/error.h"
 #include "ir/graph/verifier.h"
 #include "passes/graph/differentiate.h"
-#include "passes/graph/promote_f64.h"
+#include "passes/graph/promote.h"
 #include "passes/train/training.h"
 #include "tests/frontend/model_builder.h"
 #include "tests/train/trainer.h"

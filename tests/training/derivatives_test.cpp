@@ -9,7 +9,7 @@
 #include "backend/llvm/jit.h"
 #include "ir/graph/error.h"
 #include "ir/graph/evaluator.h"
-#include "passes/graph/promote_f64.h"
+#include "passes/graph/promote.h"
 #include "tests/training/batches.h"
 #include "tests/training/student.h"
 

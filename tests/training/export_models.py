@@ -1,5 +1,5 @@
-"""Writes models/NAME.onnx in training mode, the large initial weights as weights.bin, and
-models/merged.onnx in evaluation mode."""
+"""Writes models/NAME.onnx in training mode, the large initial weights as weights.bin,
+models/merged.onnx in evaluation mode, and models/digits_cnn_f16.onnx."""
 
 import io
 import warnings
@@ -91,6 +91,18 @@ def merged():
     return model
 
 
+def halved(path):
+    """The network of a file with weights, input and output in f16."""
+    model = onnx.load(path)
+    for tensor in model.graph.initializer:
+        if tensor.data_type == TensorProto.FLOAT:
+            values = numpy_helper.to_array(tensor).astype(np.float16)
+            tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.elem_type = TensorProto.FLOAT16
+    return model
+
+
 def write(out):
     folder = out / "models"
     folder.mkdir(parents=True, exist_ok=True)
@@ -104,4 +116,7 @@ def write(out):
         print(f"models/{name}.onnx: {len(graph.node)} nodes, {path.stat().st_size} bytes")
     path = folder / "merged.onnx"
     path.write_bytes(merged().SerializeToString(deterministic=True))
+    onnx.checker.check_model(str(path), full_check=True)
+    path = folder / "digits_cnn_f16.onnx"
+    path.write_bytes(halved(folder / "digits_cnn.onnx").SerializeToString(deterministic=True))
     onnx.checker.check_model(str(path), full_check=True)

@@ -220,6 +220,38 @@ TEST(Export, WeightsOfFourBitsThatLearntAreFloats) {
   expect_equal(run_alone(export_model(file, student.save()), {words}), learnt);
 }
 
+/// Steps too small for halves add up; the file has them rounded again.
+TEST(Export, HalvesLearnAsFloats) {
+  const std::string model = reference_model("digits_cnn_f16");
+  TrainingRequest request = request_for(network("digits_cnn"), "sgd", false);
+  request.spec.optimizer.rate = 1e-5;
+  for (const StateVariable& state : import_training(model, {}, request).module.states) {
+    EXPECT_TRUE(is_integer(state.initial.element()) || state.initial.element() == ElementType::f32)
+        << state.name;
+  }
+  const TrainingLibrary small(model, request, "jit");
+  Student slow(small);
+  const Literal start = slow.parameters();
+  const double first = slow.step(digits_batch(0, ElementType::f16));
+  for (int step = 1; step < 10; ++step) slow.step(digits_batch(0, ElementType::f16));
+  EXPECT_GT(relative_distance(start, slow.parameters()), 1e-6);
+  EXPECT_LT(slow.step(digits_batch(0, ElementType::f16)), first);
+
+  const TrainingLibrary library(model, adam(), "jit");
+  Student student(library);
+  for (int64_t step = 0; step < 10; ++step) student.step(digits_batch(step, ElementType::f16));
+  std::vector<Literal> images, learnt;
+  for (int64_t i = 0; i < kImages; ++i) {
+    images.push_back(image(i).converted_to(ElementType::f16));
+    learnt.push_back(student.run({images.back()}).at(0));
+  }
+  const std::vector<Literal> exported = run_alone(export_model(model, student.save()), images);
+  for (size_t i = 0; i < learnt.size(); ++i) {
+    EXPECT_EQ(exported[i].element(), ElementType::f16);
+    EXPECT_LT(relative_distance(exported[i], learnt[i]), 4e-3) << "image " << i;
+  }
+}
+
 /// The file gets initializers for statistics that its exporter had merged.
 TEST(Export, MergedStatisticsAreSeparate) {
   const std::string model = reference_model("merged");
