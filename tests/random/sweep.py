@@ -4,8 +4,9 @@ keeps its model; exit status 1 when one does.
 
     sweep.py BACKCAST FOLDER [--seconds S | --count N] [--first SEED] [--alone | --quick]
 
-Of nine networks two are quantised, whose results are the same bits in every way, two take any
-number of examples, one maps of any length, one is of sequences and one has many features.
+Of ten networks two are quantised, whose results are the same bits in every way, two take any
+number of examples, one maps of any length, one is of sequences, one has many features and one half
+floats, which are held against each other, and roughly against the same in single precision.
 Generated C runs under the address and undefined-behaviour sanitizers, a microcontroller's on this
 machine. Semantics are judged in double precision; single precision by its own measured noise.
 --alone needs neither ONNX Runtime, whose place the evaluator takes, nor emulators; networks of any
@@ -25,6 +26,7 @@ import time
 import numpy as np
 import onnx
 
+import halves
 import model
 import networks
 import quantised
@@ -39,6 +41,7 @@ from onnx_reference import run_in_both_ways, write_data, write_tensor
 EXACT = 1e-9       # of the largest value, in double precision
 WINOGRAD = 1e-4    # the same, where sums are transformed; a layer's error stays below 1e-5
 ROUNDING = 1e-5    # the same, in single precision, beside the noise that was measured
+HALVES = 1e-2      # the same of half floats, whose constants and normalised values are rounded
 WORST_SCALE = 1e3  # networks whose values leave this are not judged
 SANITIZE = ["-O0", "-fsanitize=address", "-fno-sanitize-recover=all"]
 UNDEFINED = "-fsanitize=undefined"  # of the forward pass only: it makes building slow
@@ -55,7 +58,7 @@ OPTIMIZERS = [["--optimizer", "sgd"], ["--optimizer", "momentum"],
               ["--optimizer", "rmsprop", "--epsilon", "0.1"]]
 KINDS = [networks.Network, networks.Wide, networks.Network, networks.Symbolic,
          quantised.Quantised, sequences.Sequence, selected.Selected,
-         stretched.Stretched, quantised.QuantisedSymbolic]  # by the seed's remainder
+         stretched.Stretched, quantised.QuantisedSymbolic, halves.Half]  # by the seed's remainder
 C_TYPES = {"float32": "ELEMENT", "int64": "int64_t", "int32": "int32_t", "bool": "uint8_t"}
 NOTHING_TO_TRAIN = "matches none of the trainable tensors"  # numbers alone, without axes
 NOT_FINITE = "train_step: status 8"  # as bc_types.h numbers it
@@ -90,6 +93,10 @@ class Case:
         self.network = model.make(seed, self.kind)
         self.path = folder / "network.onnx"
         onnx.save(self.network.model(), self.path)
+        self.reference = self.path  # the same for others
+        if self.kind is halves.Half:
+            self.reference = folder / "reference.onnx"
+            onnx.save(self.network.reference, self.reference)
         self.numbers = np.random.default_rng(seed)
         self.inputs = self.feeds()
         self.target = self.network.target(self.numbers)
@@ -237,7 +244,9 @@ def judge_forward(case, expected, noise, rng, targets, quick):
         return
     result = expected.astype(np.float32).reshape(case.network.shape)
     write_data(case.folder, case.inputs, {"y": result})
-    for way in [["--evaluator"], *emulated_ways(rng, targets)]:
+    # The evaluator rounds every half float, as ONNX has them.
+    evaluator = [] if case.kind is halves.Half else [["--evaluator"]]
+    for way in [*evaluator, *emulated_ways(rng, targets)]:
         yield from case.verify(rounding * scale(expected), way)
 
 
@@ -360,14 +369,20 @@ def judge(case, alone, quick, rng):
     if alone:
         expected, noise = case.run("lib", "native", []).reshape(2, -1)[0], ROUNDING
     else:
-        results = run_in_both_ways(case.path, case.inputs)
+        results = run_in_both_ways(case.reference, case.inputs)
         expected, noise = results[0][0].astype(np.float64).ravel(), noise_of(results)
     if not np.isfinite(expected).all() or scale(expected) > WORST_SCALE:
         return None
+    faults = []
+    if case.kind is halves.Half and not alone:
+        found = case.run("lib", "native", []).reshape(2, -1)[0]
+        if (far := distance(expected, found)) > HALVES:
+            faults.append(f"{far:.1e} from the network in single precision, allowed {HALVES:.1e}")
+        expected = found
     if case.kind is quantised.Quantised:
         noise = None  # the same bits
     targets = [] if alone or quick else rng.sample(EMULATED, 2)
-    faults = list(judge_forward(case, expected, noise, rng, targets, quick))
+    faults += judge_forward(case, expected, noise, rng, targets, quick)
     if noise is None:
         return faults
     try:
