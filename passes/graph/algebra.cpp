@@ -184,10 +184,17 @@ Result cast_of_splat(Builder& b, const Node& node) {
                 BroadcastAttrs{node.type.tensor().shape, {}});
 }
 
-/// What is converted by way of an integer type that holds it is converted at once.
+/// What is converted by way of an integer type that holds it is converted at once, and what is
+/// converted to a wider float and back not at all.
 Result cast_of_wider(Builder& b, const Node& node) {
   const Node& inner = operand(b, node, 0);
   if (inner.op != &ops::cast) return std::nullopt;
+  const ElementType first = b.tensor_type(inner.operands[0]).element,
+                    wider = inner.type.tensor().element;
+  if (node.type.tensor().element == first && is_float(first) && is_float(wider) &&
+      byte_size(wider) > byte_size(first)) {
+    return inner.operands[0];
+  }
   const std::optional<ValueRange> from = range_of(b.tensor_type(inner.operands[0]).element);
   const std::optional<ValueRange> through = range_of(inner.type.tensor().element);
   if (!from || !through || !through->contains(*from)) return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "ir/graph/builder.h"
@@ -13,6 +14,12 @@ namespace {
 
 bool is_half(ElementType element) {
   return element == ElementType::f16 || element == ElementType::bf16;
+}
+
+/// Whether a node's elements are those of several operands.
+bool joins_elements(const Node& node) {
+  return node.op == &ops::concat || node.op == &ops::pad ||
+         (node.op == &ops::scatter && node.attrs.as<ScatterAttrs>().combiner == Combiner::assign);
 }
 
 /// Which element types become which, and what keeps its own at the edges.
@@ -119,7 +126,12 @@ class Promoter {
         !how_.but.learned.contains(node.loc.node)) {
       return converted(builder, builder.emit(*node.op, {}, node.attrs), how_.wide);
     }
-    if (node.op != &ops::cast) return builder.emit(*node.op, operands, promoted(node.attrs));
+    if (node.op != &ops::cast) {
+      if (how_.keeps_entries && joins_elements(node)) {
+        if (const std::optional<ValueId> joined = join(builder, node, operands)) return *joined;
+      }
+      return builder.emit(*node.op, operands, promoted(node.attrs));
+    }
     const ElementType to = node.type.tensor().element;
     const ElementType before = from.type(node.operands[0]).tensor().element;
     ValueId value = operands[0];
@@ -130,6 +142,26 @@ class Promoter {
     }
     const bool idle = builder.tensor_type(value).element == (how_.narrow(to) ? how_.wide : to);
     return idle ? value : builder.emit(ops::cast, {value}, promoted(node.attrs));
+  }
+
+  /// What is put together with a tensor that memory holds in the narrow type, such as a new key
+  /// behind cached ones, is rounded to it: the other way round, all of it would be converted.
+  std::optional<ValueId> join(Builder& builder, const Node& node,
+                              const std::vector<ValueId>& operands) const {
+    const ElementType element = node.type.tensor().element;
+    const auto before = [&](ValueId id) { return builder.node(id).operands[0]; };
+    const auto is_held = [&](ValueId id) {
+      const Node& value = builder.node(id);
+      return value.op == &ops::cast && builder.tensor_type(before(id)).element == element &&
+             builder.node(before(id)).op != &ops::constant;
+    };
+    if (!how_.narrow(element) || std::ranges::none_of(operands, is_held)) return std::nullopt;
+    std::vector<ValueId> narrow;
+    for (const ValueId id : operands) {
+      const bool converts = builder.tensor_type(id).element == how_.wide;
+      narrow.push_back(!converts ? id : is_held(id) ? before(id) : as(builder, id, element));
+    }
+    return as(builder, builder.emit(*node.op, narrow, node.attrs), how_.wide);
   }
 
   ValueId rounded(Builder& builder, ValueId value, ElementType element) const {

@@ -41,10 +41,20 @@ bool Chooser::vectorizable_types() const {
   return s == Scalar::f32 || s == Scalar::f64 || s == Scalar::i32;
 }
 
+/// Whether results are elements of one type as they lie in memory, such as parts of a
+/// concatenation.
+bool Chooser::moves_elements() const {
+  const bool is_one = scalars_.size() == 1 && scalar_ != Scalar::boolean;
+  return target_.vector_bits > 0 && is_one && !is_reduction_ &&
+         std::ranges::all_of(definition_.outputs, [](const loop::DefinitionOutput& output) {
+           return output.value->kind == ExprKind::access;
+         });
+}
+
 /// Whether lanes may lie along an axis of the results, whatever each computes: types of one width,
 /// and narrower ones that are converted beside memory. What products read is of one type.
 bool Chooser::fills_lanes() const {
-  if (vectorizable_types()) return true;
+  if (vectorizable_types() || moves_elements()) return true;
   const bool multiplies =
       std::any_of(accesses_.begin(), accesses_.end(), [](const Access& a) { return a.packable; });
   if (target_.vector_bits == 0 || (multiplies && !sums_one_type())) return false;

@@ -72,6 +72,7 @@ class Chooser {
   int64_t extent(const std::string& name) const;
   bool conditional_on(const std::string& axis) const;
   bool vectorizable_types() const;
+  bool moves_elements() const;
   bool fills_lanes() const;
   bool widens_to(loop::Scalar s) const;
   bool sums_one_type() const;
