@@ -69,6 +69,8 @@ class Values {
       }
       case ExprKind::select:
         return is_zero(e->args[1]) || is_zero(e->args[2]);
+      case ExprKind::cast:  // rounded, if anything
+        return is_rectified(e->args[0]);
       default:
         return false;
     }
@@ -98,6 +100,8 @@ class Values {
       case ExprKind::select:
       case ExprKind::if_then_else:
         return is_nonnegative(e->args[1]) && is_nonnegative(e->args[2]);
+      case ExprKind::cast:
+        return loop::is_float(e.type().scalar) && is_nonnegative(e->args[0]);
       case ExprKind::var:
         return is_nonnegative_sum(e->name);
       default:

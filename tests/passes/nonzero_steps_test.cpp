@@ -193,6 +193,7 @@ TEST(NonzeroStepsOf, WhatIsZeroOnOneSideOfABound) {
   EXPECT_EQ(count(zero + bounds + "  %r = clamp %z, %x, %u"), 1);
   EXPECT_EQ(count(zero + "  %p = compare %x, %z {direction=gt}\n  %r = select %p, %x, %z"), 1);
   EXPECT_EQ(count("  %p = relu %x\n  %q = sigmoid %x\n  %r = mul %p, %q"), 1);
+  EXPECT_EQ(count("  %p = relu %x\n  %q = cast %p {to=f16}\n  %r = cast %q {to=f32}"), 1);
   // A hard swish is seldom zero.
   EXPECT_EQ(count(zero + bounds + "  %o = add %x, %u\n  %p = clamp %z, %o, %u\n  %r = mul %x, %p"),
             0);
