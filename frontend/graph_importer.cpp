@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "frontend/graph_names.h"
 #include "frontend/onnx_tensors.h"
 #include "frontend/operators.h"
 #include "ir/graph/error.h"
@@ -258,9 +259,10 @@ void GraphImporter::undefined(const std::string& name, const Loc& loc) const {
   for (const OnnxNode& node : model_.graph.nodes) {
     if (std::find(node.outputs.begin(), node.outputs.end(), name) == node.outputs.end()) continue;
     throw CompileError(
-        loc, fmt::format("input \"{}\" is computed by node \"{}\" ({}), which comes later: the "
-                         "nodes are not in topological order, or they form a cycle",
-                         name, node.name, node.op_type));
+        loc,
+        fmt::format("input \"{}\" is computed by node \"{}\" ({}), which needs this one first: "
+                    "the nodes form a cycle",
+                    name, node.name, node.op_type));
   }
   throw CompileError(loc, fmt::format("input \"{}\" is not defined by any node, initializer or "
                                       "input of the model",
@@ -423,7 +425,7 @@ void GraphImporter::import_node(const OnnxNode& node, const Loc& loc, Scope& sco
 }
 
 void GraphImporter::import_nodes(const std::vector<OnnxNode>& nodes, Scope& scope) {
-  for (size_t i = 0; i < nodes.size(); ++i) {
+  for (const size_t i : topological_order(nodes)) {
     const OnnxNode& node = nodes[i];
     Loc loc;
     loc.node =

@@ -1,6 +1,8 @@
 #include "frontend/graph_names.h"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
 
 namespace backcast {
 namespace {
@@ -8,9 +10,7 @@ namespace {
 /// False when graphs are nested too deeply.
 bool add_free_names(const OnnxGraph& graph, int depth, std::vector<std::string>& names) {
   if (depth > kMaxGraphDepth) return false;
-  std::set<std::string> defined;
-  for (const OnnxValueInfo& input : graph.inputs) defined.insert(input.name);
-  for (const OnnxTensor& tensor : graph.initializers) defined.insert(tensor.name);
+  const std::set<std::string> defined = defined_names(graph);
   const auto use = [&](const std::string& name) {
     if (name.empty() || defined.contains(name)) return;
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
@@ -23,7 +23,6 @@ bool add_free_names(const OnnxGraph& graph, int depth, std::vector<std::string>&
       if (!add_free_names(*attribute.g, depth + 1, inner)) return false;
       for (const std::string& name : inner) use(name);
     }
-    defined.insert(node.outputs.begin(), node.outputs.end());
   }
   for (const OnnxValueInfo& output : graph.outputs) use(output.name);
   return true;
@@ -53,6 +52,41 @@ std::vector<std::string> names_of_bodies(const OnnxNode& node) {
     }
   }
   return names;
+}
+
+std::vector<size_t> topological_order(const std::vector<OnnxNode>& nodes) {
+  std::map<std::string, size_t> makers;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const std::string& name : nodes[i].outputs) makers.try_emplace(name, i);
+  }
+  std::vector<std::set<size_t>> readers(nodes.size());
+  std::vector<size_t> missing(nodes.size(), 0);  // nodes that have to come first
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    std::vector<std::string> names = names_of_bodies(nodes[i]);
+    names.insert(names.end(), nodes[i].inputs.begin(), nodes[i].inputs.end());
+    for (const std::string& name : names) {
+      const auto maker = makers.find(name);
+      if (name.empty() || maker == makers.end()) continue;
+      if (readers[maker->second].insert(i).second) ++missing[i];
+    }
+  }
+  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (missing[i] == 0) ready.push(i);
+  }
+  std::vector<size_t> order;
+  while (!ready.empty()) {
+    const size_t next = ready.top();
+    ready.pop();
+    order.push_back(next);
+    for (const size_t reader : readers[next]) {
+      if (--missing[reader] == 0) ready.push(reader);
+    }
+  }
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (missing[i] > 0) order.push_back(i);
+  }
+  return order;
 }
 
 std::map<std::string, std::set<size_t>> users_of(const OnnxGraph& graph) {

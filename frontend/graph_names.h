@@ -24,6 +24,11 @@ std::optional<std::vector<std::string>> free_names(const OnnxGraph& graph);
 /// What the graphs inside of a node take from around it.
 std::vector<std::string> names_of_bodies(const OnnxNode& node);
 
+/// The places of nodes in an order in which each comes behind those that it reads, the file's order
+/// where that is one: converters put nodes at the end. Nodes on a circle, and what is behind them,
+/// come last.
+std::vector<size_t> topological_order(const std::vector<OnnxNode>& nodes);
+
 /// The nodes of the graph (by their place in it) that use each name, themselves or in graphs inside
 /// of them; the number of nodes stands for the graph's outputs.
 std::map<std::string, std::set<size_t>> users_of(const OnnxGraph& graph);

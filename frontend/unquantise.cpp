@@ -109,7 +109,7 @@ class Editor {
         edit_.weights.emplace(tensor.name, std::move(*value));
       }
     }
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) visit(i);
+    for (const size_t i : topological_order(graph_.nodes)) visit(i);
     return std::move(edit_);
   }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "frontend/graph_names.h"
 #include "frontend/operators.h"
 #include "ir/graph/error.h"
 #include "ir/graph/evaluator.h"
@@ -183,6 +184,20 @@ TEST(Complaints, AttributeOfAnotherKind) {
   m.input("x", {"2", "2"}).output("y");
   m.node("t", "Softmax", {"x"}, {"y"}, {ModelBuilder::string("axis", "one")});
   EXPECT_THAT(complaint_of(m), HasSubstr("attribute \"axis\" has to be int and is string"));
+}
+
+/// As converters to half floats leave them, which put conversions at the end.
+TEST(Import, NodesInAnyOrder) {
+  ModelBuilder m;
+  m.input("x", {"2"}).output("y");
+  m.node("last", "Mul", {"b", "a"}, {"y"}).node("b", "Add", {"a", "a"}, {"b"});
+  m.node("a", "Neg", {"x"}, {"a"});
+  const ImportedModel model = m.import({});
+  const Literal x = Literal::from_doubles(ElementType::f32, {2}, {3, -2});
+  const Value y = evaluate(model.module, model.module.function("main"), {x});
+  EXPECT_EQ(y.tensor.as_double(0), 18);
+  const std::vector<OnnxNode>& nodes = m.model().graph.nodes;
+  EXPECT_THAT(topological_order(nodes), ElementsAre(2, 1, 0));
 }
 
 TEST(Complaints, CycleAndUndefinedName) {
