@@ -336,6 +336,7 @@ std::vector<ValueId> GraphImporter::apply_rule(const OnnxNode& node, const Loc& 
                             const Entry* entry = find(scope, name);
                             return entry && entry->literal && !entry->error.empty();
                           },
+                          [&](const std::string& name) { return used_names_.contains(name); },
                           [&](const OnnxTensor& tensor) { return to_literal(tensor, model_dir_); },
                           composites_,
                           training_,
@@ -404,7 +405,7 @@ void GraphImporter::import_node(const OnnxNode& node, const Loc& loc, Scope& sco
               : is_control_flow(node) ? import_control(node, loc, scope)
                                       : apply_rule(node, loc, scope);
     for (size_t k = 0; k < node.outputs.size(); ++k) {
-      if (node.outputs[k].empty() || outputs[k].valid()) continue;
+      if (!used_names_.contains(node.outputs[k]) || outputs[k].valid()) continue;
       throw CompileError(loc,
                          fmt::format("output {} (\"{}\") is not supported", k, node.outputs[k]));
     }
@@ -418,7 +419,7 @@ void GraphImporter::import_node(const OnnxNode& node, const Loc& loc, Scope& sco
   for (size_t k = 0; k < node.outputs.size(); ++k) {
     if (node.outputs[k].empty()) continue;
     Entry entry;
-    entry.failed = outputs.empty();
+    entry.failed = outputs.empty() || !outputs[k].valid();  // which nothing reads
     if (!entry.failed) entry.id = outputs[k];
     define(scope, node.outputs[k], std::move(entry), loc.describe());
   }
@@ -437,6 +438,7 @@ void GraphImporter::import_nodes(const std::vector<OnnxNode>& nodes, Scope& scop
 
 ImportedModel GraphImporter::run() {
   check_opsets();
+  used_names_ = used_names(model_);
   Scope scope;
   scope.opsets = model_.opsets;
   scope.opsets.try_emplace("", 1);

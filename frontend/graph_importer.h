@@ -155,6 +155,7 @@ class GraphImporter {
   std::set<std::string> input_names_;
   std::vector<std::string> complaints_, hints_;
   int64_t imported_nodes_ = 0;
+  std::set<std::string> used_names_;
 };
 
 /// A graph in an attribute; CompileError when there is none.

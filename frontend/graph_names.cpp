@@ -28,7 +28,31 @@ bool add_free_names(const OnnxGraph& graph, int depth, std::vector<std::string>&
   return true;
 }
 
+void add_used_names(const std::vector<OnnxNode>& nodes, int depth, std::set<std::string>& names) {
+  if (depth > kMaxGraphDepth) return;
+  for (const OnnxNode& node : nodes) {
+    names.insert(node.inputs.begin(), node.inputs.end());
+    for (const OnnxAttribute& attribute : node.attributes) {
+      if (!attribute.g) continue;
+      for (const OnnxValueInfo& output : attribute.g->outputs) names.insert(output.name);
+      add_used_names(attribute.g->nodes, depth + 1, names);
+    }
+  }
+}
+
 }  // namespace
+
+std::set<std::string> used_names(const OnnxModel& model) {
+  std::set<std::string> names;
+  for (const OnnxValueInfo& output : model.graph.outputs) names.insert(output.name);
+  add_used_names(model.graph.nodes, 0, names);
+  for (const OnnxFunction& function : model.functions) {
+    names.insert(function.outputs.begin(), function.outputs.end());
+    add_used_names(function.nodes, 0, names);
+  }
+  names.erase("");  // what is left out
+  return names;
+}
 
 std::set<std::string> defined_names(const OnnxGraph& graph) {
   std::set<std::string> names;

@@ -21,6 +21,9 @@ std::set<std::string> defined_names(const OnnxGraph& graph);
 /// nested deeper than kMaxGraphDepth.
 std::optional<std::vector<std::string>> free_names(const OnnxGraph& graph);
 
+/// What nodes, graphs inside of them and functions read, or give as outputs.
+std::set<std::string> used_names(const OnnxModel& model);
+
 /// What the graphs inside of a node take from around it.
 std::vector<std::string> names_of_bodies(const OnnxNode& node);
 

@@ -40,6 +40,8 @@ struct ImportServices {
   std::function<std::optional<Shape>(const std::string&)> declared_shape;
   /// Whether a constant has elements of 4 bits in the file.
   std::function<bool(const std::string&)> is_narrow;
+  /// Whether anything reads a value of this name.
+  std::function<bool(const std::string&)> is_used;
   /// A literal of a tensor attribute.
   std::function<Literal(const OnnxTensor&)> literal;
   /// Names of composite bodies by signature.
@@ -121,6 +123,8 @@ class NodeContext {
   // Outputs.
   size_t output_count() const { return node_.outputs.size(); }
   bool wants(size_t k) const { return k < node_.outputs.size() && !node_.outputs[k].empty(); }
+  /// Whether somebody does more with output k than name it.
+  bool uses(size_t k) const { return wants(k) && services_.is_used(node_.outputs[k]); }
   void set(size_t k, ValueId value);
   void result(ValueId value) { set(0, value); }
   const std::vector<ValueId>& outputs() const { return outputs_; }

@@ -80,7 +80,7 @@ Normalisation last_axis(const NodeContext& n, ValueId x, double epsilon) {
 
 /// Input 0 and what is added to it: the skipped input 1 and a bias.
 ValueId skipped_sum(NodeContext& n, size_t bias) {
-  if (n.wants(1) || n.wants(2)) {
+  if (n.uses(1) || n.uses(2)) {
     n.fail("mean and deviation as outputs are not supported; leave these outputs out");
   }
   const Shape shape = n.shape(0);

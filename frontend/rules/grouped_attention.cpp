@@ -20,7 +20,7 @@ void refuse_what_is_missing(const NodeContext& n) {
   if (n.attr_int("sliding_window_cache", 0) != 0) {
     n.fail("a cache that drops old keys by itself is not supported; leave sliding_window_cache 0");
   }
-  if (n.wants(3)) n.fail("the scores as an output are not supported; leave output_qk out");
+  if (n.uses(3)) n.fail("the scores as an output are not supported; leave output_qk out");
   if (n.has(1) != n.has(2)) n.fail("keys and values are used together only");
   if (n.has(kPastKeys) != n.has(kPastValues)) {
     n.fail("past_key and past_value are used together only");

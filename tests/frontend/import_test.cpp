@@ -200,6 +200,18 @@ TEST(Import, NodesInAnyOrder) {
   EXPECT_THAT(topological_order(nodes), ElementsAre(2, 1, 0));
 }
 
+/// Some tools name every output.
+TEST(Import, OutputsThatNothingReadsNeedNoSupport) {
+  ModelBuilder m;
+  m.model().opsets["com.microsoft"] = 1;
+  m.input("x", {"2", "4"}).input("scale", {"4"}).output("y");
+  m.node("n", "SkipSimplifiedLayerNormalization", {"x", "x", "scale"}, {"y", "mean", "deviation"});
+  m.model().graph.nodes[0].domain = "com.microsoft";
+  EXPECT_EQ(result_type(m.import({})), "f32[2,4]");
+  m.output("mean");
+  EXPECT_THAT(complaint_of(m), HasSubstr("mean and deviation as outputs are not supported"));
+}
+
 TEST(Complaints, CycleAndUndefinedName) {
   ModelBuilder cycle;
   cycle.input("x", {"2"}).output("y");
