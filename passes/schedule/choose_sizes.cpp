@@ -22,7 +22,8 @@ namespace {
 constexpr double kTooMany = 1e30;
 // Products wait in registers until an instruction stands between each and its addition.
 constexpr int64_t kWaitingProducts = 4;
-// Registers that compilers convert half floats to before they are multiplied.
+// Registers that compilers for x86 convert half floats to, out of memory, before they are
+// multiplied.
 constexpr int64_t kConvertedAhead = 2;
 // Multiply-accumulates per iteration of an inner loop: its counters take the units that vectors
 // need, and longer bodies wait less between requests to memory.
@@ -169,7 +170,7 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
   int64_t products = multiplies_separately() ? kWaitingProducts : 1;
   // A row alone makes pairs of bytes right before it adds their product.
   if (fused && !(adds_products() && tile == 1)) products = 0;
-  if (reads_halves()) products = std::max(products, kConvertedAhead);
+  if (reads_halves() && !target_.loads_apart()) products = std::max(products, kConvertedAhead);
   if (schedule_.sums_lanes ? accumulators > kScalarSums
                            : accumulators + held + products > registers()) {
     return kTooMany;
