@@ -41,7 +41,8 @@ GradientReport check_against_files(const LossFunctionUnderTest& function,
                                    const std::string& folder, double relative);
 
 /// Against central differences of the loss along two random directions per parameter; where they
-/// disagree, with a sixteenth of the step as well, since the function may bend within a step.
+/// disagree, with a sixteenth of the step as well, since the function may bend within a step, and by
+/// more than the loss is rounded, which short steps tell.
 GradientReport check_against_differences(const LossFunctionUnderTest& function,
                                          const std::vector<std::string>& names,
                                          const std::vector<Literal>& parameters, double step,

@@ -1,5 +1,5 @@
 // Gradients held against differences: bends within a step, gradients that are wrong, losses that
-// are no numbers.
+// are rounded, or no numbers.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -38,6 +38,21 @@ class Point : public LossFunctionUnderTest {
   }
 };
 
+/// Of what adds up to one, whatever is rounded on the way; `gradient` should be zero.
+class Constant : public LossFunctionUnderTest {
+ public:
+  explicit Constant(double gradient) : gradient_(gradient) {}
+  std::vector<Literal> evaluate(const std::vector<Literal>& parameters) const override {
+    const double e = std::exp(parameters[0].as_double(0));
+    const double sum = e / (e + 1) + 1 / (e + 1);
+    return {Literal::scalar(ElementType::f64, (sum - 0.9999) * (sum - 0.9999)),
+            Literal::from_doubles(ElementType::f64, {1}, {gradient_})};
+  }
+
+ private:
+  double gradient_;
+};
+
 bool agree(const LossFunctionUnderTest& function, double p) {
   const Literal parameter = Literal::from_doubles(ElementType::f64, {1}, {p});
   return check_against_differences(function, {"p"}, {parameter}, kStep, 1e-4).passed();
@@ -47,6 +62,14 @@ TEST(Differences, AgreeWhereTheFunctionBendsWithinAStep) {
   for (const double p : {1.0, kStep / 2, kStep / 8, kStep / 100, -kStep / 8, -kStep / 2, -1.0}) {
     EXPECT_TRUE(agree(Bend(1), p)) << p;
     EXPECT_FALSE(agree(Bend(1.001), p)) << p;
+  }
+}
+
+TEST(Differences, KnowsWhatRoundingDoes) {
+  for (int k = 0; k < 100; ++k) {
+    const double p = 0.37 + 0.01 * k;
+    EXPECT_TRUE(agree(Constant(0), p)) << p;
+    EXPECT_FALSE(agree(Constant(1e-8), p)) << p;
   }
 }
 
