@@ -40,6 +40,16 @@ void add_used_names(const std::vector<OnnxNode>& nodes, int depth, std::set<std:
   }
 }
 
+/// The nodes that use each name, themselves or in graphs inside of them.
+std::map<std::string, std::set<size_t>> users_of(const std::vector<OnnxNode>& nodes) {
+  std::map<std::string, std::set<size_t>> users;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const std::string& name : nodes[i].inputs) users[name].insert(i);
+    for (const std::string& name : names_of_bodies(nodes[i])) users[name].insert(i);
+  }
+  return users;
+}
+
 }  // namespace
 
 std::set<std::string> used_names(const OnnxModel& model) {
@@ -79,33 +89,27 @@ std::vector<std::string> names_of_bodies(const OnnxNode& node) {
 }
 
 std::vector<size_t> topological_order(const std::vector<OnnxNode>& nodes) {
-  std::map<std::string, size_t> makers;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    for (const std::string& name : nodes[i].outputs) makers.try_emplace(name, i);
-  }
-  std::vector<std::set<size_t>> readers(nodes.size());
-  std::vector<size_t> missing(nodes.size(), 0);  // nodes that have to come first
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    std::vector<std::string> names = names_of_bodies(nodes[i]);
-    names.insert(names.end(), nodes[i].inputs.begin(), nodes[i].inputs.end());
-    for (const std::string& name : names) {
-      const auto maker = makers.find(name);
-      if (name.empty() || maker == makers.end()) continue;
-      if (readers[maker->second].insert(i).second) ++missing[i];
+  std::map<std::string, std::set<size_t>> users = users_of(nodes);
+  users.erase("");  // what is left out
+  const auto for_each_user = [&](const OnnxNode& node, const std::function<void(size_t)>& f) {
+    for (const std::string& output : node.outputs) {
+      const auto found = users.find(output);
+      if (found != users.end()) std::ranges::for_each(found->second, f);
     }
-  }
+  };
+  std::vector<size_t> missing(nodes.size(), 0);  // names that have to come first
+  for (const OnnxNode& node : nodes) for_each_user(node, [&](size_t user) { ++missing[user]; });
   std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (missing[i] == 0) ready.push(i);
   }
   std::vector<size_t> order;
   while (!ready.empty()) {
-    const size_t next = ready.top();
+    order.push_back(ready.top());
     ready.pop();
-    order.push_back(next);
-    for (const size_t reader : readers[next]) {
-      if (--missing[reader] == 0) ready.push(reader);
-    }
+    for_each_user(nodes[order.back()], [&](size_t user) {
+      if (--missing[user] == 0) ready.push(user);
+    });
   }
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (missing[i] > 0) order.push_back(i);
@@ -114,11 +118,7 @@ std::vector<size_t> topological_order(const std::vector<OnnxNode>& nodes) {
 }
 
 std::map<std::string, std::set<size_t>> users_of(const OnnxGraph& graph) {
-  std::map<std::string, std::set<size_t>> users;
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    for (const std::string& name : graph.nodes[i].inputs) users[name].insert(i);
-    for (const std::string& name : names_of_bodies(graph.nodes[i])) users[name].insert(i);
-  }
+  std::map<std::string, std::set<size_t>> users = users_of(graph.nodes);
   for (const OnnxValueInfo& output : graph.outputs) users[output.name].insert(graph.nodes.size());
   return users;
 }

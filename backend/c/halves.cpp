@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "backend/c/mve.h"
+#include "backend/c/vector_parts.h"
 
 namespace backcast::c_backend {
 
@@ -162,17 +163,6 @@ std::string on_mve(Prelude& prelude, Type from, Type to) {
       word, prelude.type(from), narrowed.text);
 }
 
-std::string lane_by_lane(Prelude& prelude, Type from, Type to) {
-  std::string lines = fmt::format("  {} r;\n", prelude.type(to));
-  for (int32_t lane = 0; lane < to.lanes; ++lane) {
-    const Text element = {fmt::format("a[{}]", lane)};
-    lines += fmt::format(
-        "  r[{}] = {};\n", lane,
-        half_conversion_text(prelude, from.with_lanes(1), to.with_lanes(1), element).text);
-  }
-  return lines + "  return r;\n";
-}
-
 }  // namespace
 
 bool is_half_conversion(const TargetInfo& target, Scalar from, Scalar to) {
@@ -187,7 +177,9 @@ Text half_conversion_text(Prelude& prelude, Type from, Type to, const Text& a) {
   prelude.helper(name, [&] {
     std::string body;
     if (to.is_vector()) {
-      body = lane_by_lane(prelude, from, to);
+      const Text lane =
+          half_conversion_text(prelude, from.with_lanes(1), to.with_lanes(1), {"a[lane]"});
+      body = fmt::format("  {} r;\n{}  return r;\n", prelude.type(to), by_lanes(to, lane.text));
       const Type floats = widens ? to : from;
       const bool on_m55 = prelude.target().architecture == Architecture::thumb;
       if (on_m55) body = with_mve(prelude, floats, on_mve(prelude, from, to), body, true);

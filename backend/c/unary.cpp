@@ -6,6 +6,7 @@
 #include "backend/c/mve.h"
 #include "backend/c/neon.h"
 #include "backend/c/operations.h"
+#include "backend/c/vector_parts.h"
 #include "ir/graph/error.h"
 
 namespace backcast::c_backend {
@@ -21,13 +22,6 @@ constexpr int kFewRegisters = 16;
 
 bool in_hardware(const TargetInfo& target, Scalar scalar) {
   return scalar == Scalar::f32 ? target.has_f32 : scalar == Scalar::f64 && target.has_f64;
-}
-
-/// Body of a gcc helper on vectors without an instruction: the scalar form, lane by lane, which the
-/// vectoriser of straight-line code may join again.
-std::string by_lanes(Type type, const std::string& scalar_form) {
-  return fmt::format("  for (int lane = 0; lane < {}; ++lane) r[lane] = {};\n", type.lanes,
-                     scalar_form);
 }
 
 /// gcc's square root: its builtin would also call sqrtf, to set errno for a negative operand.

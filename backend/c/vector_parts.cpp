@@ -45,4 +45,9 @@ std::string by_registers(Prelude& prelude, Type type, Type result,
                      shuffled("low", "high", lanes_from(0, lanes)));
 }
 
+std::string by_lanes(Type type, const std::string& scalar_form) {
+  return fmt::format("  for (int lane = 0; lane < {}; ++lane) r[lane] = {};\n", type.lanes,
+                     scalar_form);
+}
+
 }  // namespace backcast::c_backend

@@ -20,4 +20,8 @@ std::string by_registers(Prelude& prelude, loop::Type type, loop::Type result,
                          const std::vector<std::string>& operands,
                          const VectorOperation& operation);
 
+/// Statements that set the lanes of `r` one by one; `scalar_form` is of `lane`. The vectoriser of
+/// straight-line code may join them again.
+std::string by_lanes(loop::Type type, const std::string& scalar_form);
+
 }  // namespace backcast::c_backend

@@ -85,6 +85,7 @@ double largest_value(ElementType type) {
 }
 
 bool is_float(ElementType type) { return row(type).floating; }
+bool is_half(ElementType type) { return type == ElementType::f16 || type == ElementType::bf16; }
 bool is_integer(ElementType type) { return row(type).integer; }
 bool is_signed(ElementType type) { return row(type).is_signed; }
 

@@ -36,6 +36,7 @@ double lowest_value(ElementType type);
 double largest_value(ElementType type);
 
 bool is_float(ElementType type);
+bool is_half(ElementType type);     // f16 or bf16
 bool is_integer(ElementType type);  // bool is not an integer
 bool is_signed(ElementType type);   // floats are signed
 

@@ -15,7 +15,9 @@ std::string_view name_of(Scalar scalar) {
 bool is_float(Scalar scalar) {
   return scalar != Scalar::index && backcast::is_float(element_of(scalar));
 }
-bool is_half(Scalar scalar) { return scalar == Scalar::f16 || scalar == Scalar::bf16; }
+bool is_half(Scalar scalar) {
+  return scalar != Scalar::index && backcast::is_half(element_of(scalar));
+}
 bool is_integer(Scalar scalar) { return !is_float(scalar) && scalar != Scalar::boolean; }
 
 std::string Type::to_string() const {

@@ -166,6 +166,16 @@ BufferId buffer_of(const Kernel& kernel, const Step& call, std::string_view para
   return -1;
 }
 
+void replace_buffers(Program& program, const std::map<BufferId, BufferId>& by) {
+  const auto replace = [&](BufferId& id) {
+    if (const auto found = by.find(id); found != by.end()) id = found->second;
+  };
+  for (EntryPoint& entry : program.entries) {
+    for (Step& step : entry.steps) for_each_buffer(step, replace);
+    for (BufferId& id : entry.outputs) replace(id);
+  }
+}
+
 bool passes_constant(const Program& program, const Kernel& kernel, const Step& call,
                      std::string_view param) {
   const BufferId id = buffer_of(kernel, call, param);

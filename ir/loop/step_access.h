@@ -39,6 +39,8 @@ void for_each_buffer(AnyStep& step, const F& f) {
   for (auto& inner : step.body) for_each_buffer(inner, f);
   for (auto& inner : step.otherwise) for_each_buffer(inner, f);
 }
+/// Steps and outputs of entry points name others in place of these buffers.
+void replace_buffers(Program& program, const std::map<BufferId, BufferId>& by);
 /// Calls f(step) for every step that calls a kernel, those within steps before those around them.
 template <class Steps, class F>
 void for_each_call(Steps& steps, const F& f) {

@@ -8,13 +8,10 @@
 #include "ir/graph/builder.h"
 #include "ir/graph/error.h"
 #include "ir/ops/ops.h"
+#include "passes/graph/algebra.h"
 
 namespace backcast {
 namespace {
-
-bool is_half(ElementType element) {
-  return element == ElementType::f16 || element == ElementType::bf16;
-}
 
 /// Whether a node's elements are those of several operands.
 bool joins_elements(const Node& node) {
@@ -104,7 +101,7 @@ class Promoter {
     }
     for (ValueId param : from.params) {
       builder.set_loc(from.node(param).loc);
-      at(param) = converted(builder, at(param), how_.wide);
+      at(param) = widened(builder, at(param));
     }
     for (int64_t i = 0; i < from.size(); ++i) {
       const Node& node = from.node(ValueId(i));
@@ -124,7 +121,7 @@ class Promoter {
                const Function& from) const {
     if (how_.keeps_entries && node.op == &ops::constant &&
         !how_.but.learned.contains(node.loc.node)) {
-      return converted(builder, builder.emit(*node.op, {}, node.attrs), how_.wide);
+      return widened(builder, builder.emit(*node.op, {}, node.attrs));
     }
     if (node.op != &ops::cast) {
       if (how_.keeps_entries && joins_elements(node)) {
@@ -137,8 +134,11 @@ class Promoter {
     ValueId value = operands[0];
     if (how_.keeps_entries) {
       // Integers are those of the narrow type: what is nearly 3 there is 3.
-      if (how_.narrow(before) && !is_float(to)) value = rounded(builder, value, before);
-      if (how_.narrow(to) && is_float(before) && before != to) value = as(builder, value, to);
+      if (how_.narrow(before) && !is_float(to)) {
+        value = widened(builder, converted(builder, value, before));
+      }
+      if (how_.narrow(to) && is_float(before) && before != to)
+        value = converted(builder, value, to);
     }
     const bool idle = builder.tensor_type(value).element == (how_.narrow(to) ? how_.wide : to);
     return idle ? value : builder.emit(ops::cast, {value}, promoted(node.attrs));
@@ -159,31 +159,21 @@ class Promoter {
     std::vector<ValueId> narrow;
     for (const ValueId id : operands) {
       const bool converts = builder.tensor_type(id).element == how_.wide;
-      narrow.push_back(!converts ? id : is_held(id) ? before(id) : as(builder, id, element));
+      narrow.push_back(!converts ? id : is_held(id) ? before(id) : converted(builder, id, element));
     }
-    return as(builder, builder.emit(*node.op, narrow, node.attrs), how_.wide);
+    return widened(builder, builder.emit(*node.op, narrow, node.attrs));
   }
 
-  ValueId rounded(Builder& builder, ValueId value, ElementType element) const {
-    return as(builder, as(builder, value, element), how_.wide);
-  }
-
-  static ValueId as(Builder& builder, ValueId value, ElementType element) {
-    return builder.tensor_type(value).element == element
-               ? value
-               : builder.emit(ops::cast, {value}, CastAttrs{element});
-  }
-
-  /// A tensor of a narrow type as one of another.
-  ValueId converted(Builder& builder, ValueId value, ElementType element) const {
+  /// A tensor of a narrow type in the wide one.
+  ValueId widened(Builder& builder, ValueId value) const {
     const Type type = builder.type(value);
-    return type.is_tensor() && how_.narrow(type.tensor().element) ? as(builder, value, element)
-                                                                  : value;
+    const bool narrow = type.is_tensor() && how_.narrow(type.tensor().element);
+    return narrow ? converted(builder, value, how_.wide) : value;
   }
 
   /// The result of an entry, in the types that it had.
   ValueId as_before(Builder& builder, ValueId value, const Type& type) const {
-    if (type.is_tensor()) return as(builder, value, type.tensor().element);
+    if (type.is_tensor()) return converted(builder, value, type.tensor().element);
     std::vector<ValueId> parts;
     for (size_t i = 0; i < type.elements().size(); ++i) {
       const ValueId part = builder.emit(ops::get, {value}, GetAttrs{static_cast<int64_t>(i)});

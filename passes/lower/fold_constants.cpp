@@ -45,13 +45,7 @@ class ConstantFolding {
         buffer.view_of = found->second;
       }
     }
-    for (loop::EntryPoint& entry : result_.entries) {
-      for (Step& step : entry.steps) {
-        loop::for_each_buffer(step, [&](BufferId& id) {
-          if (const auto found = folded_.find(id); found != folded_.end()) id = found->second;
-        });
-      }
-    }
+    loop::replace_buffers(result_, folded_);
     loop::drop_uncalled(result_);
     return std::move(result_);
   }
@@ -67,7 +61,8 @@ class ConstantFolding {
     for (size_t i = 0; i < step.buffers.size(); ++i) {
       const BufferId id = step.buffers[i];
       if (kernel.buffers[i].mode == AccessMode::read) {
-        if (!holds(id)) return false;
+        const std::string& name = kernel.buffers[i].name;
+        if (!loop::passes_constant(result_, kernel, step, name)) return false;
         from = id;
         bytes += result_.storage_bytes(id);
       } else {
@@ -78,11 +73,6 @@ class ConstantFolding {
     if (from < 0 || to < 0 || result_.storage_bytes(to) > 2 * bytes) return false;
     folded_[to] = loop::derived_constant(result_, from, "_converted", value(kernel, step, to));
     return true;
-  }
-
-  bool holds(BufferId id) const {
-    return id >= 0 && result_.buffer(id).kind == BufferClass::constant &&
-           result_.buffer(id).view_of < 0;
   }
 
   bool may_become_constant(BufferId id) const {

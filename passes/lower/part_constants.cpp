@@ -84,13 +84,7 @@ Program part_constants(const Program& program) {
       }
     }
   }
-  const auto move = [&](BufferId& id) {
-    if (const auto found = moved.find(id); found != moved.end()) id = found->second;
-  };
-  for (EntryPoint& entry : result.entries) {
-    for (Step& step : entry.steps) loop::for_each_buffer(step, move);
-    for (BufferId& id : entry.outputs) move(id);
-  }
+  loop::replace_buffers(result, moved);
   return result;
 }
 

@@ -61,7 +61,7 @@ void KernelBuilder::view(int64_t i, Dim offset) {
 }
 
 loop::Type compute_type(ElementType element) {
-  if (element == ElementType::f16 || element == ElementType::bf16) return {Scalar::f32, 1};
+  if (is_half(element)) return {Scalar::f32, 1};
   return {loop::scalar_of(element), 1};
 }
 

@@ -317,9 +317,8 @@ bool Chooser::choose_interleaving() {
   if (!schedule_.vector_axis.empty()) return false;
   const Expr& value = definition_.outputs[0].value;
   const bool narrows = before_narrowing(value).type() != value.type();
-  const bool moves = target_.vector_bits > 0 && scalars_.size() == 1 &&
-                     value->kind == loop::ExprKind::access && loop::is_integer(scalar_) &&
-                     byte_size(loop::element_of(scalar_)) <= 4;
+  const bool moves =
+      moves_elements() && loop::is_integer(scalar_) && byte_size(loop::element_of(scalar_)) <= 4;
   const bool converts =
       value->kind == loop::ExprKind::cast && value->args[0]->kind == loop::ExprKind::access;
   if (!vectorizable_types() && !moves && !(fills_lanes() && (narrows || converts))) return false;

@@ -18,11 +18,6 @@ using loop::Scalar;
 using loop::Stmt;
 using loop::Type;
 
-/// Types that are bit patterns in what the target runs.
-bool is_pattern(Scalar s, const TargetInfo& target) {
-  return s == Scalar::bf16 || (s == Scalar::f16 && !target.converts_halves);
-}
-
 Expr call(const std::string& function, Type type, Expr arg) {
   return loop::call(function, type, {std::move(arg)});
 }
@@ -47,10 +42,15 @@ class Legalizer {
         });
   }
 
- private:
-  bool is_pattern(Scalar s) const { return backcast::is_pattern(s, target_); }
+  /// The type as the target has it.
   Type bits_of(Type type) const {
     return is_pattern(type.scalar) ? Type{Scalar::u16, type.lanes} : type;
+  }
+
+ private:
+  /// Half floats that are bit patterns in what the target runs.
+  bool is_pattern(Scalar s) const {
+    return s == Scalar::bf16 || (s == Scalar::f16 && !target_.converts_halves);
   }
 
   /// Half floats without instructions are u16 bit patterns in what this returns.
@@ -155,10 +155,11 @@ std::map<std::string, loop::MathFunction> legal_library(const TargetInfo& target
 
 loop::Program legalize(const loop::Program& program, const TargetInfo& target) {
   loop::Program result = program;
+  Legalizer legalizer(target);
   for (auto& [name, kernel] : result.kernels) {
-    kernel.body = Legalizer(target).run(kernel.body);
+    kernel.body = legalizer.run(kernel.body);
     for (loop::BufferParam& param : kernel.buffers) {
-      if (is_pattern(param.element, target)) param.element = Scalar::u16;
+      param.element = legalizer.bits_of({param.element}).scalar;
     }
   }
   result.functions = loop::functions_for(result.kernels, legal_library(target));
