@@ -10,6 +10,31 @@
 #define BC_CHECKPOINT_RECORD 20u
 #define BC_CHECKPOINT_PART 128u /* bytes of a variable that the state has in another order */
 
+static inline int bc_is_big_endian(void) {
+  const uint32_t one = 1;
+  unsigned char first;
+  BC_COPY(&first, &one, 1);
+  return first == 0;
+}
+
+/* Are the bytes of a variable in a checkpoint those of the state, in their order? */
+static inline int bc_checkpoint_is_plain(const bc_variable *v) {
+  return v->runs[0] == 0 && !bc_is_big_endian();
+}
+
+/* Elements as this machine has them into little-endian ones, or back. */
+static inline void bc_checkpoint_turn(const bc_variable *v, unsigned char *bytes, uint32_t count) {
+  const uint32_t unit = v->element & 15u;
+  if (!bc_is_big_endian()) return;
+  for (uint32_t at = 0; at < count; at += unit) {
+    for (uint32_t low = at, high = at + unit - 1; low < high; ++low, --high) {
+      const unsigned char byte = bytes[low];
+      bytes[low] = bytes[high];
+      bytes[high] = byte;
+    }
+  }
+}
+
 static void bc_checkpoint_head(const bc_layout *layout, unsigned char *to) {
   bc_put32(to, BC_CHECKPOINT_MAGIC);
   bc_put32(to + 4, BC_CHECKPOINT_VERSION);
@@ -38,13 +63,14 @@ static bc_status bc_checkpoint_put(const bc_writer *writer, const void *bytes, s
 static bc_status bc_checkpoint_put_values(const bc_writer *writer, const bc_variable *v,
                                           const void *state, uint32_t *crc) {
   unsigned char part[BC_CHECKPOINT_PART];
-  if (v->runs[0] == 0) {
+  if (bc_checkpoint_is_plain(v)) {
     return bc_checkpoint_put(writer, (const unsigned char *)state + v->offset, v->bytes, crc);
   }
   for (uint32_t at = 0; at < v->bytes; at += BC_CHECKPOINT_PART) {
     const uint32_t left = v->bytes - at;
     const uint32_t count = left < BC_CHECKPOINT_PART ? left : BC_CHECKPOINT_PART;
     bc_state_move(v, (void *)(uintptr_t)state, at, count, part, 0);
+    bc_checkpoint_turn(v, part, count);
     const bc_status status = bc_checkpoint_put(writer, part, count, crc);
     if (status != BC_OK) return status;
   }
@@ -88,7 +114,7 @@ static bc_status bc_checkpoint_match(const bc_reader *reader, const unsigned cha
 static bc_status bc_checkpoint_take_values(const bc_reader *reader, const bc_variable *v,
                                            void *state, uint32_t *crc) {
   unsigned char part[BC_CHECKPOINT_PART];
-  if (v->runs[0] == 0) {
+  if (bc_checkpoint_is_plain(v)) {
     unsigned char *const values = (unsigned char *)state + v->offset;
     if (reader->read(reader->user, values, v->bytes) != BC_OK) return BC_ERROR_IO;
     *crc = bc_crc32(*crc, values, v->bytes);
@@ -99,6 +125,7 @@ static bc_status bc_checkpoint_take_values(const bc_reader *reader, const bc_var
     const uint32_t count = left < BC_CHECKPOINT_PART ? left : BC_CHECKPOINT_PART;
     if (reader->read(reader->user, part, count) != BC_OK) return BC_ERROR_IO;
     *crc = bc_crc32(*crc, part, count);
+    bc_checkpoint_turn(v, part, count);
     bc_state_move(v, state, at, count, part, 1);
   }
   return BC_OK;

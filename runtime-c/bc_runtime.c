@@ -41,7 +41,8 @@ BC_RUNTIME bc_status bc_state_init(const bc_layout *layout, const void *initial,
   for (uint32_t i = 0; i < layout->count; ++i) {
     const bc_variable *const v = &bc_variables(layout)[i];
     if (v->role == BC_ROLE_GENERATOR) {
-      BC_COPY(base + v->offset, &seed, sizeof seed);
+      const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+      BC_COPY(base + v->offset, key, sizeof key);
     } else if (v->initial != BC_ZEROS) {
       BC_COPY(base + v->offset, (const unsigned char *)initial + v->initial, v->bytes);
     }
@@ -64,7 +65,9 @@ BC_RUNTIME bc_status bc_state_set_rate(const bc_layout *layout, void *state, uin
     const bc_variable *const v = &bc_variables(layout)[i];
     if (v->role != BC_ROLE_RATE) continue;
     if (!bc_is_rate(bits, v->bytes)) return BC_ERROR_VALUE;
-    BC_COPY(base + v->offset, &bits, v->bytes); /* the low bytes come first */
+    const uint32_t low = (uint32_t)bits;
+    if (v->bytes == sizeof low) BC_COPY(base + v->offset, &low, sizeof low);
+    if (v->bytes == sizeof bits) BC_COPY(base + v->offset, &bits, sizeof bits);
   }
   return BC_OK;
 }

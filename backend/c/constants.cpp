@@ -70,7 +70,8 @@ void append_array(std::string& text, const Buffer& buffer, const std::string& na
 
 std::string section_macro(const Abi& abi) {
   return fmt::format(
-      "#if defined(__ELF__)\n#define {0}_WEIGHTS __attribute__((section(\".rodata.{1}\")))\n"
+      "#if defined(__ELF__) && defined(BC_GNU_C)\n#define {0}_WEIGHTS "
+      "__attribute__((section(\".rodata.{1}\")))\n"
       "#else\n#define {0}_WEIGHTS\n#endif\n\n",
       abi.macro_prefix, abi.prefix);
 }

@@ -3,8 +3,8 @@
 
 #include "backend/c/constants.h"
 #include "backend/c/entry_writer.h"
+#include "backend/c/file_settings.h"
 #include "backend/c/kernel_writer.h"
-#include "backend/c/neon.h"
 #include "backend/c/pieces.h"
 #include "backend/c/state_writer.h"
 #include "ir/graph/error.h"
@@ -46,7 +46,8 @@ void append_functions(const loop::Program& program, Prelude& prelude,
   }
 }
 
-std::string opening(const loop::Program& program, const CSource& result, const COptions& options) {
+std::string opening(const loop::Program& program, const CSource& result, const TargetInfo& target,
+                    const COptions& options) {
   const HeaderOptions& header = options.header;
   std::string text = "/* SPDX-License-Identifier: 0BSD */\n";
   text += fmt::format("/* {}: made by Backcast {} from {} for {}.\n", program.name, header.version,
@@ -54,81 +55,14 @@ std::string opening(const loop::Program& program, const CSource& result, const C
   text += fmt::format(" * Compile with: {}\n", result.command);
   text +=
       " * Integers wrap, floats are IEEE, nothing is fused or reassociated: every compiler gives\n"
-      " * the same bits on a machine. Needs no library; GNU C (gcc 12, clang 19 or later). */\n";
+      " * the same bits on a machine. ";
+  text += target.vector_bits > 0
+              ? "Needs no library; GNU C (gcc 12, clang 19 or later). */\n"
+              : "Needs no library with GNU C (gcc 12, clang 19 or later), memcpy\n"
+                " * and memmove, and the instructions fma and sqrt of the target, with another "
+                "compiler "
+                "of C99. */\n";
   return text + fmt::format("#include \"{}.h\"\n\n", program.name);
-}
-
-/// A condition on the macros of the options that the code relies on; empty where it needs none.
-/// Other machines compile it as far as they can, for tests on a host.
-std::string missing_options(const TargetInfo& target) {
-  switch (target.architecture) {
-    case Architecture::x86_64:
-      if (target.vector_bits == 512) return "defined(__x86_64__) && !defined(__AVX512F__)";
-      if (target.vector_bits < 256) return "";
-      return "defined(__x86_64__) && !(defined(__AVX2__) && defined(__FMA__))";
-    case Architecture::aarch64:
-      if (target.byte_products)
-        return "defined(__aarch64__) && !defined(__ARM_FEATURE_MATMUL_INT8)";
-      if (!target.signed_byte_products) return "";
-      return "defined(__aarch64__) && !defined(__ARM_FEATURE_DOTPROD)";
-    case Architecture::arm:
-    case Architecture::thumb:
-      return target.has_f32 ? "defined(__arm__) && !defined(__ARM_FP)" : "";
-    case Architecture::riscv32:
-    case Architecture::riscv64:
-      return target.has_f32 ? "defined(__riscv) && !defined(__riscv_flen)" : "";
-    case Architecture::wasm32:
-      return "defined(__wasm__) && !defined(__wasm_simd128__)";
-    case Architecture::xtensa:
-      break;
-  }
-  return "";
-}
-
-/// Ends the compilation where an option is missing, before hundreds of messages do.
-std::string options_check(const TargetInfo& target) {
-  const std::string missing = missing_options(target);
-  if (missing.empty()) return "";
-  return fmt::format("#if {}\n#error \"made for {}: compile with {}\"\n#endif\n\n", missing,
-                     target.name, target.compiler_flags);
-}
-
-/// Macros and pragmas that say how the file is compiled.
-std::string file_settings(const TargetInfo& target, bool has_vectors) {
-  std::string text =
-      "#if defined(__clang__)\n"
-      "#pragma STDC FP_CONTRACT OFF\n"
-      "#else\n"
-      "/* A tile needs its registers: no loaded value is carried from one iteration to another.\n"
-      " * gcc 12 makes wrong vectors of loops over several sums of small integers. */\n"
-      "#pragma GCC optimize(\"fp-contract=off\", \"no-predictive-commoning\", \\\n"
-      "  \"no-tree-loop-vectorize\")\n"
-      "#if defined(__x86_64__)\n"
-      "/* Tuned for one processor (-march=native), gcc reads again from memory what a register\n"
-      " * holds for several products. */\n"
-      "#pragma GCC target(\"tune=generic\")\n"
-      "#endif\n"
-      "#endif\n";
-  if (has_vectors) {
-    if (target.architecture == Architecture::arm) text += c_backend::neon_include();
-    text += "#pragma GCC diagnostic ignored \"-Wpsabi\" /* all functions are local */\n";
-  }
-  return text +
-         "\n"
-         "typedef ptrdiff_t index_t;\n"
-         "#define BC_INLINE static inline __attribute__((always_inline, unused))\n"
-         "#define BC_KERNEL static __attribute__((noinline))\n"
-         "#if defined(__arm__) && !defined(__clang__)\n"
-         "/* For gcc: scheduling before register allocation and its default allocation spill\n"
-         " * accumulators, reused registers put an addition behind its product, and a copy for "
-         "one\n"
-         " * caller's buffers computes every address anew. */\n"
-         "#define BC_TILE_KERNEL static __attribute__((noinline, noclone, \\\n"
-         "  optimize(\"no-schedule-insns\", \"ira-algorithm=priority\", "
-         "\"rename-registers\")))\n"
-         "#else\n"
-         "#define BC_TILE_KERNEL BC_KERNEL\n"
-         "#endif\n\n";
 }
 
 std::string command_of(const loop::Program& program, const TargetInfo& target) {
@@ -137,7 +71,8 @@ std::string command_of(const loop::Program& program, const TargetInfo& target) {
     command = target.cross_compiler.empty() ? "cc" : target.cross_compiler;
     if (!target.compiler_flags.empty()) command += " " + target.compiler_flags;
   }
-  return fmt::format("{} -std=c11 -O2 -c {}.c", command, program.name);
+  const bool is_any = target.architecture == Architecture::any;
+  return fmt::format("{} -std={} -O2 -c {}.c", command, is_any ? "c99" : "c11", program.name);
 }
 
 }  // namespace
@@ -147,8 +82,11 @@ CSource emit_c(const loop::Program& program, const TargetInfo& target, const COp
   CSource result;
   result.command = command_of(program, target);
   result.constants_name = program.name + ".constants.bin";
-  c_backend::ConstantsText constants = c_backend::constants_text(
-      program, abi, target, options.inline_constants, result.constants_name);
+  // Only GNU C includes a file's bytes.
+  const int64_t inline_constants =
+      target.architecture == Architecture::any ? INT64_MAX : options.inline_constants;
+  c_backend::ConstantsText constants =
+      c_backend::constants_text(program, abi, target, inline_constants, result.constants_name);
   result.constants_bin = std::move(constants.binary);
 
   Prelude prelude(target);
@@ -185,9 +123,9 @@ CSource emit_c(const loop::Program& program, const TargetInfo& target, const COp
   // The frames of entry point and kernel: saved registers, arguments, some spilled values.
   constexpr int64_t kFrames = 1536;
   result.stack_bytes += kFrames;
-  result.source = opening(program, result, options) +
-                  (options.needs_options ? options_check(target) : "") +
-                  file_settings(target, prelude.has_vectors());
+  result.source = opening(program, result, target, options) +
+                  (options.needs_options ? c_backend::options_check(target) : "") +
+                  c_backend::file_settings(target, prelude.has_vectors());
   result.source += c_backend::wrap_lines(constants.text + prelude.text() + functions + kernels +
                                          (has_steps ? c_backend::hooks_text() : "") +
                                          (cut.empty() ? "" : c_backend::pieces_text()) +

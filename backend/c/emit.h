@@ -1,6 +1,7 @@
-// Program → readable C11: one static function per kernel, constants, and the entry points of
-// backend/library/abi.h. Decides nothing: the loop IR says it all, and the result computes the same
-// bits as the interpreter and the LLVM emission.
+// Program → readable C99, with the vectors of GNU C where the target has vectors: one static
+// function per kernel, constants, and the entry points of backend/library/abi.h. Decides nothing:
+// the loop IR says it all, and the result computes the same bits as the interpreter and the LLVM
+// emission.
 #pragma once
 
 #include <string>

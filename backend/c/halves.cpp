@@ -113,7 +113,8 @@ Instruction on_aarch64(Prelude& prelude, Type from, Type to) {
 /// The lower half of a register of the floating-point unit.
 Instruction on_arm(Type from, Type to) {
   if (to.lanes != 1) return {};
-  const std::string condition = "defined(__arm__) && defined(__ARM_FP) && (__ARM_FP & 2)";
+  const std::string condition =
+      "defined(BC_GNU_C) && defined(__arm__) && defined(__ARM_FP) && (__ARM_FP & 2)";
   if (from.scalar == Scalar::f16) {
     return {condition,
             "  const uint32_t bits = a;\n"

@@ -351,7 +351,7 @@ std::string parameter_list(KernelWriter& kernel_writer, const Kernel& kernel,
     if (use.overlaid.contains(buffer.name)) {
       const std::string alias = "aliasing_" + prelude.tag(element);
       prelude.helper(alias, [&] {
-        return fmt::format("typedef {} {} __attribute__((may_alias));\n", type, alias);
+        return fmt::format("typedef BC_ALIASING({}) {};\n", type, alias);
       });
       type = alias;
     }

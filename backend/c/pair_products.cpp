@@ -89,7 +89,7 @@ std::string shifted_bytes(Prelude& prelude, Op op, Type type) {
 /// gcc 12 does not find the rotation in the instruction.
 std::string arm_bytes(Op op) {
   if (op == Op::even_bytes) return "  return __sxtb16(a);\n";
-  return "#if defined(__clang__)\n"
+  return "#if defined(__clang__) || !defined(BC_GNU_C)\n"
          "  return __sxtb16((int32_t)((uint32_t)a >> 8 | (uint32_t)a << 24));\n#else\n"
          "  int32_t r;\n  __asm__(\"sxtb16 %0, %1, ror #8\" : \"=r\"(r) : \"r\"(a));\n"
          "  return r;\n#endif\n";

@@ -39,9 +39,9 @@ std::pair<std::string, std::string> body_of(const Abi& abi, const StateFunction&
       return {"void *state, size_t state_bytes, uint64_t seed", call + ", state_bytes, seed);\n"};
     case Kind::set_learning_rate:
       return {"void *state, float rate",
-              fmt::format("  const {} value = rate;\n  uint64_t bits = 0;\n"
+              fmt::format("  const {} value = rate;\n  uint{}_t bits;\n"
                           "  __builtin_memcpy(&bits, &value, sizeof value);\n{}, bits);\n",
-                          c_type_of(abi.state.rate), call)};
+                          c_type_of(abi.state.rate), 8 * byte_size(abi.state.rate), call)};
     case Kind::get:
       return {fmt::format("const void *state, {} *flat", flat),
               fmt::format("{}, {}u, flat);\n", call, function.roles)};

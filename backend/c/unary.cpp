@@ -51,7 +51,8 @@ std::string gcc_sqrt(Prelude& prelude, Type type) {
       return fmt::format("  __asm__(\"fsqrt.{} %0, %1\" : \"=f\"(r) : \"f\"(a));\n",
                          is_double ? "d" : "s");
     case Architecture::wasm32:  // gcc has no such target
-    case Architecture::xtensa:  // passes leave none to it
+    case Architecture::xtensa:  // passes leave none to them
+    case Architecture::any:
       break;
   }
   const Type scalar = type.with_lanes(1);
@@ -87,8 +88,11 @@ Text rounding_text(Prelude& prelude, Op op, Type type, const Text& a) {
   prelude.helper(name, [&] {
     const std::string c_type = prelude.type(type);
     const std::string builtin = op == Op::round_even ? "rint" : std::string(loop::name_of(op));
-    const std::string gcc =
-        op == Op::sqrt ? gcc_sqrt(prelude, type) : gcc_rounding(prelude, op, type);
+    std::string gcc = op == Op::sqrt ? gcc_sqrt(prelude, type) : gcc_rounding(prelude, op, type);
+    if (op == Op::sqrt && target.vector_bits == 0) {
+      gcc = fmt::format("#if defined(BC_GNU_C)\n{}#else\n  r = sqrt{}(a);\n#endif\n", gcc,
+                        type.scalar == Scalar::f32 ? "f" : "");
+    }
     return inline_function(c_type, name, c_type + " a") +
            fmt::format(
                " {{\n#if defined(__clang__)\n  return __builtin_elementwise_{}(a);\n#else\n"
@@ -241,7 +245,8 @@ Text nearest_text(Prelude& prelude, Type type, const Text& a) {
     const std::string instruction =
         prelude.target().architecture == Architecture::x86_64 ? nearest_on_x86(prelude, type)
         : type.lanes == 1
-            ? "#if defined(__arm__) && defined(__ARM_FP) && (__ARM_FP & 4)\n  float r;\n"
+            ? "#if defined(BC_GNU_C) && defined(__arm__) && defined(__ARM_FP) && (__ARM_FP & 4)\n"
+              "  float r;\n"
               "  __asm__(\"vcvtr.s32.f32 %0, %1\" : \"=t\"(r) : \"t\"(a));\n  return " +
                   bitcast_text(prelude, type, integer, {"r"}).text + ";\n"
             : "";
@@ -262,11 +267,34 @@ Text nearest_text(Prelude& prelude, Type type, const Text& a) {
   return {fmt::format("{}({})", name, a.text)};
 }
 
-Text trailing_zeros_text(const Prelude& prelude, Type type, const Text& a) {
+/// In C99 the lowest bit alone, times a de Bruijn sequence, has the place's number in front.
+std::string trailing_zeros_in_table(bool wide) {
+  const uint64_t sequence = wide ? 0x022fdd63cc95386d : 0x077cb531;
+  const int bits = wide ? 64 : 32, shift = wide ? 58 : 27;
+  std::vector<int> places(static_cast<size_t>(bits));
+  for (int i = 0; i < bits; ++i) {
+    const uint64_t shifted = sequence << i;
+    places[wide ? shifted >> shift : static_cast<uint32_t>(shifted) >> shift] = i;
+  }
+  return fmt::format(
+      "  static const uint8_t places[{0}] = {{{1}}};\n"
+      "  return places[(uint{0}_t)((a & (0u - a)) * {2}) >> {3}];\n",
+      bits, fmt::join(places, ", "),
+      integer_literal(wide ? Scalar::u64 : Scalar::u32, static_cast<int64_t>(sequence)), shift);
+}
+
+Text trailing_zeros_text(Prelude& prelude, Type type, const Text& a) {
   const bool wide = prelude.bits(type.scalar) == 64;
-  return {fmt::format("({})__builtin_ctz{}({})", wide ? "uint64_t" : "uint32_t", wide ? "ll" : "",
-                      a.text),
-          kUnary};
+  const std::string builtin =
+      fmt::format("({})__builtin_ctz{}", wide ? "uint64_t" : "uint32_t", wide ? "ll" : "");
+  if (prelude.target().vector_bits > 0) return {fmt::format("{}({})", builtin, a.text), kUnary};
+  const std::string name = "trailing_zeros_" + prelude.tag(type), c_type = prelude.type(type);
+  prelude.helper(name, [&] {
+    return inline_function(c_type, name, c_type + " a") +
+           fmt::format(" {{\n#if defined(BC_GNU_C)\n  return {}(a);\n#else\n{}#endif\n}}\n",
+                       builtin, trailing_zeros_in_table(wide));
+  });
+  return {fmt::format("{}({})", name, a.text)};
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ llvm::StringRef bitcode_of(Architecture architecture) {
     case Architecture::wasm32:
       return bytes(kWasm32);
     case Architecture::xtensa:
+    case Architecture::any:
       break;  // C alone
   }
   BC_CHECK(false, "no runtime for architecture {}", static_cast<int>(architecture));

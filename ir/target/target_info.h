@@ -10,7 +10,17 @@
 
 namespace backcast {
 
-enum class Architecture : uint8_t { x86_64, aarch64, arm, thumb, riscv32, riscv64, wasm32, xtensa };
+enum class Architecture : uint8_t {
+  x86_64,
+  aarch64,
+  arm,
+  thumb,
+  riscv32,
+  riscv64,
+  wasm32,
+  xtensa,
+  any,  // that a compiler of C is for
+};
 
 /// How `verify` runs a library of this target.
 enum class Runner : uint8_t { none, native, qemu_user, qemu_system, node };
@@ -66,7 +76,7 @@ struct TargetInfo {
   /// Operations (a multiply-accumulate of one lane is one) that are worth a thread; 0: one thread.
   int64_t parallel_grain = 0;
   int unroll_budget = 512;  // statements a fully unrolled register tile may take
-  bool only_c = false;      // LLVM 19 makes no whole code for it: --emit c alone
+  bool only_c = false;      // LLVM makes no whole code for it: --emit c alone
   std::string c_command;    // that compiles the C; empty: cross_compiler and compiler_flags
 
   // Running under test
@@ -82,7 +92,7 @@ struct TargetInfo {
   /// A machine whose memory is counted in kilobytes.
   bool is_microcontroller() const {
     return architecture == Architecture::thumb || architecture == Architecture::riscv32 ||
-           architecture == Architecture::xtensa;
+           architecture == Architecture::xtensa || architecture == Architecture::any;
   }
   /// Is dot4 (`are_signed`: dot4_signed) of vectors an instruction?
   bool has_dot4(bool are_signed) const {

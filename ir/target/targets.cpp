@@ -296,6 +296,25 @@ TargetInfo esp32() {
   return t;
 }
 
+/// Where no description fits, or the compiler is another than gcc and clang: nothing but C99, 32-bit
+/// integers and IEEE floats. How many registers there are is a guess.
+TargetInfo c99() {
+  TargetInfo t;
+  t.name = "c99";
+  t.summary = "any processor and compiler of C99, C only";
+  t.architecture = Architecture::any;
+  t.only_c = true;
+  t.pointer_bits = 32;
+  t.integer_registers = 13;
+  t.float_registers = 16;
+  t.has_f64 = t.has_sqrt = false;
+  t.has_data_cache = false;
+  t.runner = Runner::native;
+  t.c_command = "cc";
+  t.compiler_flags = "-std=c99 -DBC_ISO_C";
+  return t;
+}
+
 /// Vectors of 128 bits, conversions that never trap and bulk copies: what browsers and Node.js have
 /// had since 2021. Engines keep values in the registers of the machine below, of which x86 has the
 /// fewest, and V8 needs one or two itself. `fma` is in none but the relaxed instructions, whose
@@ -393,6 +412,7 @@ std::vector<TargetInfo> make_table() {
       riscv32f(),
       esp32(),
       wasm32(),
+      c99(),
       x86_64("x86-64", "SSE2", 128, 16, false),
       x86_64("x86-64-v3", "AVX2, FMA", 256, 16, true),
       x86_64("x86-64-v4", "AVX-512", 512, 32, true),
