@@ -42,6 +42,11 @@ void compare(NodeContext& n) {
 
 void reciprocal(NodeContext& n) { n.result(n.e.div(n.e.like(n.input(0), 1), n.input(0))); }
 
+/// No operator of ONNX: tf2onnx leaves TensorFlow's as it is, and Keras's gelu is made of it.
+void complementary_erf(NodeContext& n) {
+  n.result(n.e.sub(n.e.like(n.input(0), 1), n.e.unary(ops::erf, n.input(0))));
+}
+
 /// The result has the base's type. Mixed types meet in the wider floating-point one.
 void pow(NodeContext& n) {
   const ValueId x = n.input(0);
@@ -141,6 +146,7 @@ const OperatorRule kRules[] = {
     {"Exp", 7, kNew, 1, 1, unary<ops::exp>},
     {"Log", 7, kNew, 1, 1, unary<ops::log>},
     {"Erf", 9, kNew, 1, 1, unary<ops::erf>},
+    {"Erfc", 9, kNew, 1, 1, complementary_erf},
     {"Sin", 7, kNew, 1, 1, unary<ops::sin>},
     {"Cos", 7, kNew, 1, 1, unary<ops::cos>},
     {"Tan", 7, kNew, 1, 1, unary<ops::tan>},

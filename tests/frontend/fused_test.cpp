@@ -23,6 +23,12 @@ TEST(Fused, NormalizationsFromBeforeOnnxHadThem) {
                     -1.178683}));
 }
 
+// As std::erfc has it.
+TEST(Fused, ErfcOfTensorFlow) {
+  EXPECT_THAT(run("Erfc", {f32({4}, {-1, 0, 0.5, 2})}, {}, ""),
+              near({1.842700793, 1, 0.4795001222, 0.004677734981}));
+}
+
 TEST(Fused, AttentionOverLessKeysThanQueriesAndLengths) {
   const Operand q = f32({1, 2, 4}, {1, 0, -1, 2, 0.5, 1, 0, -1});
   const Operand k = f32({1, 3, 4}, {0, 1, 1, 0, 1, -1, 0.5, 0, 2, 0, 0, 1});
