@@ -220,7 +220,8 @@ def forward_ways(rng, arena):
 
 def emulated_ways(rng, targets):
     for target in targets:
-        yield ["--target", target, "--emit", rng.choice(["lib", "lib", "c"])]
+        yield ["--target", target, "--emit",
+               "c" if target == "c99" else rng.choice(["lib", "lib", "c"])]
 
 
 def quick_ways(rng, arena, state=0):
