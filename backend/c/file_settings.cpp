@@ -74,7 +74,7 @@ constexpr std::string_view kIsoC =
     "#include <limits.h>\n"
     "#include <math.h>\n"
     "#include <string.h>\n"
-    "#if INT_MAX < 2147483647\n"
+    "#if defined(INT_MAX) && INT_MAX < 2147483647\n"
     "#error \"needs an int of 32 bits\"\n"
     "#endif\n"
     "#if defined(_MSC_VER)\n"

@@ -45,6 +45,7 @@ class ConstantFolding {
         buffer.view_of = found->second;
       }
     }
+    result_.update_view_classes();
     loop::replace_buffers(result_, folded_);
     loop::drop_uncalled(result_);
     return std::move(result_);
