@@ -40,6 +40,11 @@ void print_targets(bool markdown) {
       fmt::print("{:<17} {:<44} {:<16} {}\n", t.name, t.summary, registers, runs);
     }
   }
+  if (!markdown) {
+    fmt::print(
+        "those of x86-64 and AArch64 also with -windows, -macos or (AArch64) -ios behind the "
+        "name\n");
+  }
 }
 
 void print_operators(bool markdown) {

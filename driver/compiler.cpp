@@ -220,6 +220,7 @@ Files emit_files(const CompiledModel& model, Emit emit, const EmitOptions& optio
   header.version = BACKCAST_VERSION;
   header.training = model.training;
   header.promise = model.promise;
+  header.has_section = model.target.system == System::usual;
   ReportOptions report;
   report.model_file = header.model_file;
   report.target = header.target;
@@ -250,10 +251,13 @@ Files emit_files(const CompiledModel& model, Emit emit, const EmitOptions& optio
     report.stack_bytes = object.stack_bytes;
     measure(object.bytes, model, report);
     files[name + ".h"] = header_text(model.abi, header);
+    const bool windows = model.target.system == System::windows;
+    const std::string object_name = name + (windows ? ".obj" : ".o");
     if (emit == Emit::obj) {
-      files[name + ".o"] = object.bytes;
+      files[object_name] = object.bytes;
     } else {
-      files["lib" + name + ".a"] = write_archive({{name + ".o", object.bytes}});
+      files[windows ? name + ".lib" : "lib" + name + ".a"] =
+          write_archive({{object_name, object.bytes}});
     }
   }
   Report made = report_of(program, report);

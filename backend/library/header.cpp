@@ -61,9 +61,8 @@ std::string macros(const Abi& abi, const HeaderOptions& options) {
                ? "estimate: local arrays and what compilers usually add"
                : "most that a call takes, callees of bc_context not included");
   rest.add(fmt::format("#define {}_WEIGHT_BYTES {}", prefix, abi.weight_bytes),
-           fmt::format("{}, in section .rodata.{}",
-                       abi.state.bytes > 0 ? "constants and first parameters" : "constants",
-                       abi.prefix));
+           fmt::format("{}{}", abi.state.bytes > 0 ? "constants and first parameters" : "constants",
+                       options.has_section ? ", in section .rodata." + abi.prefix : ""));
   text += rest.text() + state_macros(abi) + "\n";
   if (symbolic) {
     for (const SizeField& size : abi.entries[0].sizes) {

@@ -17,8 +17,9 @@ struct HeaderOptions {
   int64_t stack_bytes = 0;
   /// Is `stack_bytes` what local variables take rather than a bound on the machine code?
   bool stack_is_estimate = false;
-  std::string training;  // "training with cross-entropy and momentum, batch 4"; empty: not said
-  std::string promise;   // "valid for inputs within ±1e+06"; empty: for all
+  std::string training;     // "training with cross-entropy and momentum, batch 4"; empty: not said
+  std::string promise;      // "valid for inputs within ±1e+06"; empty: for all
+  bool has_section = true;  // constants lie in one of their own, .rodata.NAME
 };
 
 /// Equal input gives equal text: no date, no path.

@@ -14,8 +14,10 @@ std::string write_archive(const std::vector<std::pair<std::string, std::string>>
     member.MemberName = name;
     member.Perms = 0644;
   }
-  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> archive = llvm::writeArchiveToBuffer(
-      list, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU, true, false);
+  const llvm::object::Archive::Kind kind =
+      list.empty() ? llvm::object::Archive::K_GNU : list.front().detectKindFromObject();
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> archive =
+      llvm::writeArchiveToBuffer(list, llvm::SymtabWritingMode::NormalSymtab, kind, true, false);
   BC_CHECK(static_cast<bool>(archive), "archive: {}", llvm::toString(archive.takeError()));
   return (*archive)->getBuffer().str();
 }

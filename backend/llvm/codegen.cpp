@@ -66,7 +66,7 @@ llvm::TargetOptions target_options(const TargetInfo& target) {
   return options;
 }
 
-bool is_bare_metal(const llvm::Triple& triple) { return !triple.isOSLinux(); }
+bool is_bare_metal(const llvm::Triple& triple) { return triple.getOS() == llvm::Triple::UnknownOS; }
 
 /// Compiler helpers (soft float, division) and memcpy, which have frames of their own.
 constexpr int64_t kHelperStack = 192;

@@ -90,7 +90,7 @@ llvm::GlobalVariable* ModuleEmitter::emit_constant_data(const loop::Buffer& buff
   const int64_t alignment = std::max(buffer.alignment, byte_size(buffer.element));
   llvm::GlobalVariable* global =
       private_constant(*module_, data, buffer.name, static_cast<uint64_t>(alignment));
-  global->setSection(".rodata." + program_.name);
+  global->setSection(constants_section(*module_, program_.name));
   return global;
 }
 

@@ -1,8 +1,12 @@
 // See object_reader.h.
 #include "backend/llvm/object_reader.h"
 
+#include <llvm/BinaryFormat/COFF.h>
 #include <llvm/Object/Archive.h>
+#include <llvm/Object/COFF.h>
 #include <llvm/Object/ELFObjectFile.h>
+#include <llvm/Object/MachO.h>
+#include <llvm/Object/SymbolSize.h>
 #include <llvm/Object/Wasm.h>
 
 #include "ir/graph/error.h"
@@ -72,6 +76,31 @@ void read_wasm(const llvm::object::WasmObjectFile& file, ObjectSummary& summary)
   }
 }
 
+/// Of Windows and of Apple's systems, whose symbols have no sizes but their distances.
+template <class File>
+void read_other(const File& file, ObjectSummary& summary) {
+  for (const llvm::object::SectionRef& section : file.sections()) {
+    ObjectSection entry{checked(section.getName(), "section").str(),
+                        static_cast<int64_t>(section.getSize()), true, false, section.isText()};
+    if constexpr (std::is_same_v<File, llvm::object::COFFObjectFile>) {
+      const uint32_t flags = file.getCOFFSection(section)->Characteristics;
+      entry.allocated =
+          (flags & (llvm::COFF::IMAGE_SCN_LNK_REMOVE | llvm::COFF::IMAGE_SCN_LNK_INFO |
+                    llvm::COFF::IMAGE_SCN_MEM_DISCARDABLE)) == 0;
+      entry.writable = (flags & llvm::COFF::IMAGE_SCN_MEM_WRITE) != 0;
+    } else {
+      entry.writable = file.getSectionFinalSegmentName(section.getRawDataRefImpl()) == "__DATA";
+    }
+    summary.sections.push_back(std::move(entry));
+  }
+  for (const auto& [symbol, bytes] : llvm::object::computeSymbolSizes(file)) {
+    ObjectSymbol entry = symbol_of(symbol);
+    if (file.isMachO() && entry.name.starts_with("_")) entry.name.erase(0, 1);
+    entry.bytes = entry.defined ? static_cast<int64_t>(bytes) : 0;
+    summary.symbols.push_back(std::move(entry));
+  }
+}
+
 }  // namespace
 
 ObjectSummary read_object(std::string_view bytes) {
@@ -83,9 +112,13 @@ ObjectSummary read_object(std::string_view bytes) {
   result.bits = 8 * file->getBytesInAddress();
   if (const auto* wasm = llvm::dyn_cast<llvm::object::WasmObjectFile>(file.get())) {
     read_wasm(*wasm, result);
+  } else if (const auto* coff = llvm::dyn_cast<llvm::object::COFFObjectFile>(file.get())) {
+    read_other(*coff, result);
+  } else if (const auto* mach = llvm::dyn_cast<llvm::object::MachOObjectFile>(file.get())) {
+    read_other(*mach, result);
   } else {
     const auto* elf = llvm::dyn_cast<llvm::object::ELFObjectFileBase>(file.get());
-    BC_CHECK(elf != nullptr, "an object that is neither ELF nor WebAssembly");
+    BC_CHECK(elf != nullptr, "an object of an unknown format");
     read_elf(*elf, result);
   }
   return result;

@@ -1,5 +1,5 @@
-// What an object, ELF or WebAssembly, holds: for the size report, and for the tests that hold a
-// library to its contract.
+// What an object (ELF, WebAssembly, COFF or Mach-O) holds: for the size report, and for the tests
+// that hold a library to its contract.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct ObjectSummary {
   std::vector<ObjectSymbol> symbols;
 };
 
-/// InternalError when the bytes are neither.
+/// InternalError when the bytes are of another format.
 ObjectSummary read_object(std::string_view bytes);
 
 /// Names and bytes of an archive's members, in order; InternalError when it is none.

@@ -120,7 +120,7 @@ class StateEmitter {
     llvm::Constant* data =
         llvm::ConstantDataArray::getRaw(bytes, bytes.size(), llvm::Type::getInt8Ty(context_));
     initial_ = private_constant(module_, data, "state_initial", 8);
-    initial_->setSection(".rodata." + program_.name);
+    initial_->setSection(constants_section(module_, program_.name));
   }
 
   llvm::Function* runtime_function(const std::string& name, llvm::ArrayRef<llvm::Type*> params) {

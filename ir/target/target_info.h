@@ -22,6 +22,9 @@ enum class Architecture : uint8_t {
   any,  // that a compiler of C is for
 };
 
+/// Whose object files and libraries are made: ELF (WebAssembly's), COFF or Mach-O.
+enum class System : uint8_t { usual, windows, macos, ios };
+
 /// How `verify` runs a library of this target.
 enum class Runner : uint8_t { none, native, qemu_user, qemu_system, node };
 
@@ -36,6 +39,7 @@ struct TargetInfo {
   std::string features;  // LLVM's -mattr
   std::string abi;       // "hard", "soft", "lp64d", …; empty: the triple's default
   Architecture architecture = Architecture::x86_64;
+  System system = System::usual;
   std::string summary;  // for tables
 
   int pointer_bits = 64;
@@ -127,8 +131,10 @@ struct TargetInfo {
 
 /// The rows of the table (without `native`, which is made from the host).
 std::span<const TargetInfo> all_targets();
-/// CompileError listing the known names when there is none of this name. "native" gives null: it
-/// needs the host's description, which the driver supplies through backend/llvm.
+/// A row of the table; one of x86-64 or AArch64 for another system with "-windows", "-macos" or
+/// "-ios" behind its name. CompileError listing the known names when there is none of this name.
+/// "native" gives null: it needs the host's description, which the driver supplies through
+/// backend/llvm.
 const TargetInfo* find_target(std::string_view name);
 
 }  // namespace backcast

@@ -296,8 +296,8 @@ TargetInfo esp32() {
   return t;
 }
 
-/// Where no description fits, or the compiler is another than gcc and clang: nothing but C99, 32-bit
-/// integers and IEEE floats. How many registers there are is a guess.
+/// Where no description fits, or the compiler is another than gcc and clang: nothing but C99,
+/// 32-bit integers and IEEE floats. How many registers there are is a guess.
 TargetInfo c99() {
   TargetInfo t;
   t.name = "c99";
@@ -420,6 +420,46 @@ std::vector<TargetInfo> make_table() {
   };
 }
 
+struct Elsewhere {
+  System system;
+  const char* name;
+  const char* triple;  // behind the architecture
+};
+constexpr Elsewhere kElsewhere[] = {{System::windows, "windows", "pc-windows-msvc"},
+                                    {System::macos, "macos", "apple-macosx11.0.0"},
+                                    {System::ios, "ios", "apple-ios13.0.0"}};
+
+/// The same processor under another system: its objects, which nothing here runs. The compiler of
+/// its C is clang, which takes the same options.
+std::vector<TargetInfo> elsewhere(const TargetInfo& target) {
+  const bool is_arm = target.architecture == Architecture::aarch64;
+  if (!is_arm && target.architecture != Architecture::x86_64) return {};
+  std::vector<TargetInfo> result;
+  for (const Elsewhere& to : kElsewhere) {
+    if (to.system == System::ios && !is_arm) continue;
+    TargetInfo t = target;
+    t.name = fmt::format("{}-{}", target.name, to.name);
+    t.system = to.system;
+    const char* architecture = !is_arm                        ? "x86_64"
+                               : to.system == System::windows ? "aarch64"
+                                                              : "arm64";
+    t.triple = fmt::format("{}-{}", architecture, to.triple);
+    t.c_command = fmt::format("clang --target={} {}", t.triple, t.compiler_flags);
+    t.runner = Runner::none;
+    t.cross_compiler.clear();
+    result.push_back(std::move(t));
+  }
+  return result;
+}
+
+std::vector<TargetInfo> make_elsewhere() {
+  std::vector<TargetInfo> result;
+  for (const TargetInfo& target : make_table()) {
+    for (TargetInfo& t : elsewhere(target)) result.push_back(std::move(t));
+  }
+  return result;
+}
+
 const std::vector<TargetInfo>& table() {
   static const std::vector<TargetInfo> rows = make_table();
   return rows;
@@ -436,8 +476,15 @@ const TargetInfo* find_target(std::string_view name) {
     if (target.name == name) return &target;
     known.push_back(target.name);
   }
+  static const std::vector<TargetInfo> others = make_elsewhere();
+  for (const TargetInfo& target : others) {
+    if (target.name == name) return &target;
+  }
   throw CompileError(
-      fmt::format("unknown target \"{}\"; the targets are {}", name, fmt::join(known, ", ")));
+      fmt::format("unknown target \"{}\"; the targets are {}; those of x86-64 and AArch64 with "
+                  "-windows, -macos "
+                  "or (AArch64) -ios behind the name, too",
+                  name, fmt::join(known, ", ")));
 }
 
 }  // namespace backcast

@@ -12,8 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-MODELS = HERE.parents[1] / "tests/training/models"
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+MODELS = TESTS / "training/models"
 STRICT = ["-std=c99", "-O2", "-pedantic-errors", "-Wall", "-Wextra", "-Werror"]
 ISO_C = ["-DBC_ISO_C", "-Wno-unknown-pragmas"]  # gcc knows no FP_CONTRACT
 # compiler and options, what runs the program
@@ -50,10 +50,10 @@ def main():
             with tempfile.TemporaryDirectory() as folder:
                 run([sys.argv[1], "compile", MODELS / f"{model}.onnx", "--name", "net", "--emit",
                      "c", "--target", target, "--train", *options, "-o", "."], folder)
-                shutil.copy(HERE / "portable.c", folder)
+                shutil.copy(TESTS / "support/learns.c", folder)
                 expected = None
                 for compiler, runner in compilers:
-                    run([*compiler, "-o", "net", "net.c", "portable.c", "-lm"], folder)
+                    run([*compiler, "-o", "net", "net.c", "learns.c", "-lm"], folder)
                     emulator = [shutil.which(name) or f"{name}-static" for name in runner]
                     printed = run([*emulator, "./net"], folder)
                     if not printed.endswith("status 0\n"):
