@@ -72,7 +72,7 @@ def export(model, form, path):
     return write_reference(path, feeds_of(path, model))
 
 
-def options(model):
+def options(model, _):
     given = {"dim": model.dims, "constant": model.constants}
     return [f"--{option}={name}={value}"
             for option, values in given.items() for name, value in values.items()]

@@ -76,7 +76,7 @@ def faults_of(backcast, path, trains, options):
 
 
 def sweep(networks, forms, export, trains=lambda network, form: True,
-          options=lambda network: []):
+          options=lambda network, form: []):
     """Of the command's arguments BACKCAST FOLDER [NAME...]: a line per file. `export(network, form,
     path)` writes file and reference, or says why not; `options` are Backcast's. The exit status."""
     backcast, folder, names = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:] or networks
@@ -93,7 +93,7 @@ def sweep(networks, forms, export, trains=lambda network, form: True,
                 path.unlink(missing_ok=True)
                 continue
             learns = trains(networks[name], form)
-            faults = faults_of(backcast, path, learns, options(networks[name]))
+            faults = faults_of(backcast, path, learns, options(networks[name], form))
             files += 1
             failures += bool(faults)
             does = "runs and trains" if learns else "runs"
