@@ -26,7 +26,11 @@ function(backcast_add_model target)
   endif()
 
   if(NOT model_EMIT)
-    set(model_EMIT lib)
+    if(model_TARGET MATCHES "^(c99|esp32)$") # there is C alone for them
+      set(model_EMIT c)
+    else()
+      set(model_EMIT lib)
+    endif()
   endif()
   if(NOT model_EMIT MATCHES "^(lib|c)$")
     message(FATAL_ERROR "backcast_add_model(${target}): EMIT ${model_EMIT}: choose lib or c")

@@ -55,13 +55,11 @@ std::string opening(const loop::Program& program, const CSource& result, const T
   text += fmt::format(" * Compile with: {}\n", result.command);
   text +=
       " * Integers wrap, floats are IEEE, nothing is fused or reassociated: every compiler gives\n"
-      " * the same bits on a machine. ";
-  text += target.vector_bits > 0
-              ? "Needs no library; GNU C (gcc 12, clang 19 or later). */\n"
-              : "Needs no library with GNU C (gcc 12, clang 19 or later), memcpy\n"
-                " * and memmove, and the instructions fma and sqrt of the target, with another "
-                "compiler "
-                "of C99. */\n";
+      " * the same bits on a machine. GNU C (gcc 12, clang 19 or later) needs no library";
+  text += target.vector_bits > 0 ? ". */\n"
+                                 : "; other\n"
+                                   " * compilers of C99 take memcpy, memmove, memset, and fma and "
+                                   "sqrt if it has them. */\n";
   return text + fmt::format("#include \"{}.h\"\n\n", program.name);
 }
 

@@ -480,11 +480,10 @@ const TargetInfo* find_target(std::string_view name) {
   for (const TargetInfo& target : others) {
     if (target.name == name) return &target;
   }
-  throw CompileError(
-      fmt::format("unknown target \"{}\"; the targets are {}; those of x86-64 and AArch64 with "
-                  "-windows, -macos "
-                  "or (AArch64) -ios behind the name, too",
-                  name, fmt::join(known, ", ")));
+  throw CompileError(fmt::format(
+      "unknown target \"{}\"; the targets are {}; those of x86-64 and AArch64 also with "
+      "-windows, -macos or (AArch64) -ios behind the name",
+      name, fmt::join(known, ", ")));
 }
 
 }  // namespace backcast

@@ -28,8 +28,8 @@ void bzero(void *to, size_t count) { (void)to; (void)count; }
 void __bzero(void *to, size_t count) { (void)to; (void)count; }
 #endif
 """
-WINDOWS = ["lld-link-19", "/dll", "/noentry", "/nodefaultlib", "/out:net.dll", "/wholearchive:net.lib",
-           "helpers.o"]
+WINDOWS = ["lld-link-19", "/dll", "/noentry", "/nodefaultlib", "/out:net.dll",
+           "/wholearchive:net.lib", "helpers.o"]
 APPLE = ["ld64.lld-19", "-dylib", "-o", "net.dylib", "-all_load", "libnet.a", "helpers.o"]
 SYSTEMS = {  # target of ours: clang's, the linker
     "x86-64-v3-windows": ("x86_64-pc-windows-msvc", WINDOWS),

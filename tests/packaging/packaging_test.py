@@ -66,17 +66,17 @@ def check_dependencies(examples, folder):
            run(build / "app", EXAMPLES / "digits/digits_test.bin"))
 
 
-def check_c(examples):
+def check_c(examples, how):
     """The model as C, by the project's compiler."""
-    app = examples.copy_app("as C")
+    app = examples.copy_app(how)
     lists = app / "CMakeLists.txt"
     text = lists.read_text()
-    lists.write_text(re.sub(r"(backcast_add_model\([^)]*)\)", r"\1 EMIT c)", text))
+    lists.write_text(re.sub(r"(backcast_add_model\([^)]*)\)", rf"\1 {how})", text))
     build = app / "build"
     run("cmake", "-S", app, "-B", build, "-G", "Ninja", "-DCMAKE_C_FLAGS=-O2 -Werror",
         f"-DCMAKE_PREFIX_PATH={examples.prefix}")
     run("cmake", "--build", build)
-    expect("app from C", r"\n293 of 297 right",
+    expect(f"app with {how}", r"\n293 of 297 right",
            run(build / "app", EXAMPLES / "digits/digits_test.bin"))
 
 
@@ -92,7 +92,8 @@ def main():
         expect("app", r"\n293 of 297 right",
                run(folder / "app", EXAMPLES / "digits/digits_test.bin"))
         check_dependencies(examples, folder)
-        check_c(examples)
+        check_c(examples, "EMIT c")
+        check_c(examples, "TARGET c99")
         for example in ("digits", "finetune"):
             run("ctest", "--test-dir", examples.build(example), "--output-on-failure",
                 "--no-tests=error")
