@@ -423,46 +423,37 @@ std::vector<TargetInfo> make_table() {
 struct Elsewhere {
   System system;
   const char* name;
+  const char* arm;     // what it calls AArch64
   const char* triple;  // behind the architecture
 };
-constexpr Elsewhere kElsewhere[] = {{System::windows, "windows", "pc-windows-msvc"},
-                                    {System::macos, "macos", "apple-macosx11.0.0"},
-                                    {System::ios, "ios", "apple-ios13.0.0"}};
-
-/// The same processor under another system: its objects, which nothing here runs. The compiler of
-/// its C is clang, which takes the same options.
-std::vector<TargetInfo> elsewhere(const TargetInfo& target) {
-  const bool is_arm = target.architecture == Architecture::aarch64;
-  if (!is_arm && target.architecture != Architecture::x86_64) return {};
-  std::vector<TargetInfo> result;
-  for (const Elsewhere& to : kElsewhere) {
-    if (to.system == System::ios && !is_arm) continue;
-    TargetInfo t = target;
-    t.name = fmt::format("{}-{}", target.name, to.name);
-    t.system = to.system;
-    const char* architecture = !is_arm                        ? "x86_64"
-                               : to.system == System::windows ? "aarch64"
-                                                              : "arm64";
-    t.triple = fmt::format("{}-{}", architecture, to.triple);
-    t.c_command = fmt::format("clang --target={} {}", t.triple, t.compiler_flags);
-    t.runner = Runner::none;
-    t.cross_compiler.clear();
-    result.push_back(std::move(t));
-  }
-  return result;
-}
-
-std::vector<TargetInfo> make_elsewhere() {
-  std::vector<TargetInfo> result;
-  for (const TargetInfo& target : make_table()) {
-    for (TargetInfo& t : elsewhere(target)) result.push_back(std::move(t));
-  }
-  return result;
-}
+constexpr Elsewhere kElsewhere[] = {{System::windows, "windows", "aarch64", "pc-windows-msvc"},
+                                    {System::macos, "macos", "arm64", "apple-macosx11.0.0"},
+                                    {System::ios, "ios", "arm64", "apple-ios13.0.0"}};
 
 const std::vector<TargetInfo>& table() {
   static const std::vector<TargetInfo> rows = make_table();
   return rows;
+}
+
+/// Processors of the table under other systems: their objects, which nothing here runs. The
+/// compiler of their C is clang, which takes the same options.
+std::vector<TargetInfo> make_elsewhere() {
+  std::vector<TargetInfo> result;
+  for (const TargetInfo& target : table()) {
+    const bool is_arm = target.architecture == Architecture::aarch64;
+    if (!is_arm && target.architecture != Architecture::x86_64) continue;
+    for (const Elsewhere& to : kElsewhere) {
+      if (to.system == System::ios && !is_arm) continue;
+      TargetInfo& t = result.emplace_back(target);
+      t.name = fmt::format("{}-{}", target.name, to.name);
+      t.system = to.system;
+      t.triple = fmt::format("{}-{}", is_arm ? to.arm : "x86_64", to.triple);
+      t.c_command = fmt::format("clang --target={} {}", t.triple, t.compiler_flags);
+      t.runner = Runner::none;
+      t.cross_compiler.clear();
+    }
+  }
+  return result;
 }
 
 }  // namespace

@@ -6,14 +6,14 @@ library may not have. Exit 77 if a compiler is not installed.
 """
 
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tests/contract"))
+sys.path += [str(ROOT / "tests/contract"), str(ROOT / "tests/support")]
 from archive_checks import COPIES  # noqa: E402
+from commands import run, skip_without  # noqa: E402
 
 CLANG = ["clang-19", "-ffreestanding"]  # there are no headers of these systems here
 # name: target of ours, compiler, its lister of symbols, what it may need beside COPIES and helpers.
@@ -38,14 +38,6 @@ MODELS = {"kws": ["--winograd", "on"], "digits_cnn": ["--train", "--optimizer", 
           "ad": ["--train"]}
 
 
-def run(*command, folder):
-    done = subprocess.run([str(word) for word in command], cwd=folder, capture_output=True,
-                          text=True, timeout=300)
-    if done.returncode != 0:
-        sys.exit(f"$ {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
 def unwanted(listed, extra):
     """Undefined symbols that are neither allowed nor the compiler's helpers. Some systems put an
     underscore before each name."""
@@ -54,11 +46,8 @@ def unwanted(listed, extra):
 
 
 def main():
-    for _, compiler, lister, _ in MACHINES.values():
-        for tool in (compiler[0], lister):
-            if not shutil.which(tool):
-                print(f"{tool} is not installed: skipped")
-                return 77
+    skip_without(tool for _, compiler, lister, _ in MACHINES.values()
+                 for tool in (compiler[0], lister))
     faults = []
     with tempfile.TemporaryDirectory() as folder:
         for machine, (target, compiler, lister, extra) in MACHINES.items():

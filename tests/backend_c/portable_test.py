@@ -8,21 +8,24 @@ if one of them is not installed.
 
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path.append(str(TESTS / "support"))
+from commands import run, skip_without  # noqa: E402
+
 MODELS = TESTS / "training/models"
 STRICT = ["-std=c99", "-O2", "-pedantic-errors", "-Wall", "-Wextra", "-Werror"]
 ISO_C = ["-DBC_ISO_C", "-Wno-unknown-pragmas"]  # gcc knows no FP_CONTRACT
+EMULATOR = "qemu-ppc" if shutil.which("qemu-ppc") else "qemu-ppc-static"
 # compiler and options, what runs the program
 GNU_C = (["gcc", *STRICT], [])
 OTHERS = [
     (["gcc", *STRICT, *ISO_C, "-ffp-contract=off"], []),
     (["clang-19", *STRICT, *ISO_C], []),
     (["tcc", "-Wall", "-Werror"], []),
-    (["powerpc-linux-gnu-gcc", *STRICT, *ISO_C, "-ffp-contract=off", "-static"], ["qemu-ppc"]),
+    (["powerpc-linux-gnu-gcc", *STRICT, *ISO_C, "-ffp-contract=off", "-static"], [EMULATOR]),
 ]
 NETWORKS = [["digits_cnn", "--optimizer", "adam"],
             ["digits_cnn", "--optimizer", "momentum", "--winograd", "on"]]
@@ -30,32 +33,19 @@ NETWORKS = [["digits_cnn", "--optimizer", "adam"],
 TARGETS = {"c99": [GNU_C, *OTHERS], "cortex-m4": OTHERS, "riscv32f": OTHERS}
 
 
-def run(command, folder):
-    done = subprocess.run([str(word) for word in command], cwd=folder, capture_output=True,
-                          text=True, timeout=300)
-    if done.returncode != 0:
-        sys.exit(f"$ {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
 def main():
-    for compiler, runner in TARGETS["c99"]:
-        for tools in [[compiler[0]], *([name, f"{name}-static"] for name in runner)]:
-            if not any(shutil.which(tool) for tool in tools):
-                print(f"{tools[0]} is not installed: skipped")
-                return 77
+    skip_without(tool for compiler, runner in TARGETS["c99"] for tool in [compiler[0], *runner])
     faults = []
     for target, compilers in TARGETS.items():
         for model, *options in NETWORKS:
             with tempfile.TemporaryDirectory() as folder:
-                run([sys.argv[1], "compile", MODELS / f"{model}.onnx", "--name", "net", "--emit",
-                     "c", "--target", target, "--train", *options, "-o", "."], folder)
+                run(sys.argv[1], "compile", MODELS / f"{model}.onnx", "--name", "net", "--emit",
+                    "c", "--target", target, "--train", *options, "-o", ".", folder=folder)
                 shutil.copy(TESTS / "support/learns.c", folder)
                 expected = None
                 for compiler, runner in compilers:
-                    run([*compiler, "-o", "net", "net.c", "learns.c", "-lm"], folder)
-                    emulator = [shutil.which(name) or f"{name}-static" for name in runner]
-                    printed = run([*emulator, "./net"], folder)
+                    run(*compiler, "-o", "net", "net.c", "learns.c", "-lm", folder=folder)
+                    printed = run(*runner, "./net", folder=folder)
                     if not printed.endswith("status 0\n"):
                         sys.exit(f"{target}, {model}, {compiler[0]}:\n{printed}")
                     expected = expected or printed

@@ -8,12 +8,13 @@ compiler or Wine is not installed.
 
 import os
 import pathlib
-import shutil
-import subprocess
 import sys
 import tempfile
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path.append(str(TESTS / "support"))
+from commands import run, skip_without  # noqa: E402
+
 # What the systems' own libraries have.
 HELPERS = """
 #include <stddef.h>
@@ -43,14 +44,6 @@ SYSTEMS = {  # target of ours: clang's, the linker
 }
 
 
-def run(*command, folder, **more):
-    done = subprocess.run([str(word) for word in command], cwd=folder, capture_output=True,
-                          text=True, timeout=300, **more)
-    if done.returncode != 0:
-        sys.exit(f"$ {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
 def compile_network(target, folder):
     run(sys.argv[1], "compile", TESTS / "training/models/digits_cnn.onnx", "--name", "net",
         "--train", "--optimizer", "adam", "--target", target, "-o", ".", folder=folder)
@@ -73,10 +66,7 @@ def learned(target, compiler, library, runner, folder):
 
 
 def main():
-    for tool in ["clang-19", "lld-link-19", "ld64.lld-19", "x86_64-w64-mingw32-gcc", "wine"]:
-        if not shutil.which(tool):
-            print(f"{tool} is not installed: skipped")
-            return 77
+    skip_without(["clang-19", "lld-link-19", "ld64.lld-19", "x86_64-w64-mingw32-gcc", "wine"])
     for target in SYSTEMS:
         with tempfile.TemporaryDirectory() as folder:
             compile_network(target, folder)

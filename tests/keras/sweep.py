@@ -24,7 +24,7 @@ import tf2onnx
 from networks import NETWORKS
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from network_sweep import inputs_of, sweep, write_reference
+from network_sweep import as_trained, inputs_of, sweep, write_reference
 from onnx_reference import silence
 
 OPSET = 17
@@ -43,13 +43,10 @@ def example(model, seed):
 
 
 def enliven(model):
-    """Biases and statistics as training leaves them: without, signals of deep networks fade and a
-    result tells nothing."""
     generator = np.random.default_rng(5)
     for variable in model.weights:
         if len(variable.shape) == 1 and str(variable.dtype) == "float32":
-            value = variable.numpy() + 0.2 * generator.standard_normal(variable.shape)
-            variable.assign(abs(value) if "variance" in variable.path else value)
+            variable.assign(as_trained(variable.path, variable.numpy(), generator))
 
 
 def lite(model, quantised):

@@ -51,7 +51,8 @@ def transformer():
 
 def attended():
     similar = Step(lambda x: F.softmax(x @ x.transpose([0, 2, 1])) @ x)
-    return nn.Sequential(nn.Linear(8, 32), similar, nn.LayerNorm(32), Step(lambda x: paddle.max(x, axis=1)), nn.Linear(32, 4))
+    return nn.Sequential(nn.Linear(8, 32), similar, nn.LayerNorm(32),
+                         Step(lambda x: paddle.max(x, axis=1)), nn.Linear(32, 4))
 
 
 NETWORKS = {

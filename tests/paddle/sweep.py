@@ -14,7 +14,7 @@ import paddle
 from networks import NETWORKS
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from network_sweep import inputs_of, sweep, write_reference
+from network_sweep import as_trained, inputs_of, sweep, write_reference
 from onnx_reference import silence
 
 BATCHES = {"": 1, "_any": -1}
@@ -22,13 +22,10 @@ OPSET = 17
 
 
 def enliven(layer):
-    """Biases and statistics as training leaves them: without, signals of deep networks fade and a
-    result tells nothing."""
     generator = np.random.default_rng(5)
     for name, tensor in [*layer.named_parameters(), *layer.named_buffers()]:
         if len(tensor.shape) == 1:
-            value = tensor.numpy() + 0.2 * generator.standard_normal(tensor.shape)
-            tensor.set_value((abs(value) if "variance" in name else value).astype(np.float32))
+            tensor.set_value(as_trained(name, tensor.numpy(), generator).astype(np.float32))
 
 
 def export(network, form, path):
