@@ -8,6 +8,7 @@
 #include "driver/compiler.h"
 #include "driver/device.h"
 #include "driver/import_flags.h"
+#include "driver/input_files.h"
 #include "driver/model_options.h"
 #include "driver/npy.h"
 #include "frontend/onnx_tensors.h"
@@ -24,39 +25,12 @@ struct Options {
   ModelOptions model_options;
 };
 
-/// `--input name=file` goes to the input of that name, `--input file` to the next in order.
-std::vector<Literal> read_inputs(const std::vector<std::string>& words,
-                                 const std::vector<std::string>& names) {
-  std::vector<Literal> inputs(names.size());
-  std::vector<char> given(names.size(), 0);
-  size_t next = 0;
-  for (const std::string& word : words) {
-    size_t equals = word.find('='), at = names.size();
-    for (size_t i = 0; equals != std::string::npos && i < names.size(); ++i) {
-      if (names[i] == word.substr(0, equals)) at = i;
-    }
-    std::string path = at < names.size() ? word.substr(equals + 1) : word;
-    if (at == names.size()) at = next++;
-    if (at >= names.size()) {
-      throw CompileError(fmt::format("--input {}: the model has {} inputs", word, names.size()));
-    }
-    inputs[at] = read_tensor(path);
-    given[at] = 1;
-  }
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (!given[i])
-      throw CompileError(
-          fmt::format("input \"{}\" is missing: --input {}=FILE.npy", names[i], names[i]));
-  }
-  return inputs;
-}
-
 int run(Options& o) {
   ImportOptions& options = o.request.import_options = o.import_flags.options();
   o.model_options.apply_to(o.request);
   const std::vector<std::string> names =
       with_file_named(o.request.model, [&] { return input_names(o.request.model, options); });
-  std::vector<Literal> inputs = read_inputs(o.inputs, names);
+  std::vector<Literal> inputs = read_inputs("--input", o.inputs, names);
   for (size_t i = 0; i < names.size(); ++i) options.shapes[names[i]] = {inputs[i].shape()};
   CompiledModel model = compile_model(o.request);
   SymbolValues sizes = sizes_for(model.result.program, inputs);

@@ -14,6 +14,7 @@ Action add_inspect(CLI::App& app);
 Action add_run(CLI::App& app);
 Action add_verify(CLI::App& app);
 Action add_export(CLI::App& app);
+Action add_quantize(CLI::App& app);
 Action add_gradcheck(CLI::App& app);
 Action add_opt(CLI::App& app);
 

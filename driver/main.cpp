@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   add("gradcheck", "Hold the compiled gradient against given ones, or against differences",
       backcast::add_gradcheck);
   add("export", "Write trained weights back into an ONNX file", backcast::add_export);
+  add("quantize", "Write an ONNX file that computes with 8-bit integers", backcast::add_quantize);
   add("opt", "Run passes on the text form of a module or program", backcast::add_opt);
   try {
     app.parse(argc, argv);

@@ -72,6 +72,18 @@ std::set<std::string> defined_names(const OnnxGraph& graph) {
   return names;
 }
 
+std::map<std::string, const OnnxTensor*> constants_of(const OnnxGraph& graph) {
+  std::map<std::string, const OnnxTensor*> constants;
+  for (const OnnxTensor& tensor : graph.initializers) constants[tensor.name] = &tensor;
+  for (const OnnxNode& node : graph.nodes) {
+    if (node.op_type != "Constant" || node.outputs.size() != 1) continue;
+    for (const OnnxAttribute& attribute : node.attributes) {
+      if (attribute.t) constants.emplace(node.outputs[0], attribute.t.get());
+    }
+  }
+  return constants;
+}
+
 std::optional<std::vector<std::string>> free_names(const OnnxGraph& graph) {
   std::vector<std::string> names;
   return add_free_names(graph, 0, names) ? std::optional(std::move(names)) : std::nullopt;

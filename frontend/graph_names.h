@@ -21,6 +21,9 @@ std::set<std::string> defined_names(const OnnxGraph& graph);
 /// nested deeper than kMaxGraphDepth.
 std::optional<std::vector<std::string>> free_names(const OnnxGraph& graph);
 
+/// The tensors of initializers and of nodes of type Constant, by name.
+std::map<std::string, const OnnxTensor*> constants_of(const OnnxGraph& graph);
+
 /// What nodes, graphs inside of them and functions read, or give as outputs.
 std::set<std::string> used_names(const OnnxModel& model);
 

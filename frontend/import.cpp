@@ -48,6 +48,9 @@ ImportedModel import_graph(OnnxModel model, const std::filesystem::path& model_d
   const std::vector<std::string> quantised = quantised_weights(model.graph);
   const Unquantised edit = unquantise(model.graph, options.unquantised, model_dir);
   apply(edit, model.graph);
+  for (const std::string& name : options.observed) {
+    model.graph.outputs.emplace_back().name = name;
+  }
   ImportedModel result = GraphImporter(model, model_dir, options).run();
   result.quantised_weights = quantised;
   if (!edit.nodes.empty()) result.notes.push_back(note_of(edit, model.graph));

@@ -47,6 +47,8 @@ struct ImportOptions {
   /// numbers, those that DequantizeLinear makes of them. Behind either nothing is rounded;
   /// rectifiers that a quantiser left to the format stay (frontend/unquantise.h).
   std::set<std::string> unquantised;
+  /// Values of the graph that are results as well, behind its outputs, in this order.
+  std::vector<std::string> observed;
   /// What the operator Gradient is imported with, for this folder knows no passes; without one it
   /// is an error.
   Differentiator differentiator;

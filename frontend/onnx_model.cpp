@@ -12,6 +12,16 @@ const OnnxAttribute* find_attribute(const OnnxNode& node, std::string_view name)
   return nullptr;
 }
 
+int64_t integer_attribute(const OnnxNode& node, std::string_view name, int64_t fallback) {
+  const OnnxAttribute* attribute = find_attribute(node, name);
+  return attribute ? attribute->i : fallback;
+}
+
+double real_attribute(const OnnxNode& node, std::string_view name, double fallback) {
+  const OnnxAttribute* attribute = find_attribute(node, name);
+  return attribute ? static_cast<double>(attribute->f) : fallback;
+}
+
 std::string onnx_type_name(int64_t data_type) {
   static constexpr std::string_view kNames[] = {
       "undefined",      "float",    "uint8",        "int8",           "uint16",

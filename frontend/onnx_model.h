@@ -110,6 +110,9 @@ struct OnnxModel {
 
 /// The attribute of that name; null when the node has none.
 const OnnxAttribute* find_attribute(const OnnxNode& node, std::string_view name);
+/// Its number, or `fallback`.
+int64_t integer_attribute(const OnnxNode& node, std::string_view name, int64_t fallback);
+double real_attribute(const OnnxNode& node, std::string_view name, double fallback);
 
 /// "float", "int64", "float8e4m3fn", … or "type 99".
 std::string onnx_type_name(int64_t data_type);

@@ -3,24 +3,24 @@
 #include "frontend/onnx_proto.h"
 
 #include <algorithm>
-#include <climits>
 
+#include "frontend/onnx_proto_messages.h"
 #include "frontend/onnx_tensors.h"
 #include "frontend/separate_statistics.h"
-#include "ir/graph/error.h"
-#include "onnx/onnx.pb.h"
 
 namespace backcast {
 namespace {
 
-using Owner = std::shared_ptr<const void>;
+using Owner = MessageOwner;
 
 template <class T, class Field>
 std::span<const T> span_of(const Field& field) {
   return {field.data(), static_cast<size_t>(field.size())};
 }
 
-OnnxTensor convert(const onnx::TensorProto& from, const Owner& owner) {
+}  // namespace
+
+OnnxTensor mirror_of(const onnx::TensorProto& from, const Owner& owner) {
   OnnxTensor to;
   to.name = from.name();
   to.data_type = from.data_type();
@@ -40,6 +40,10 @@ OnnxTensor convert(const onnx::TensorProto& from, const Owner& owner) {
   to.owner = owner;
   return to;
 }
+
+std::string domain_of(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
+
+namespace {
 
 OnnxValueInfo convert(const onnx::ValueInfoProto& from) {
   OnnxValueInfo to;
@@ -71,8 +75,6 @@ OnnxValueInfo convert(const onnx::ValueInfoProto& from) {
   }
   return to;
 }
-
-OnnxGraph convert(const onnx::GraphProto& from, const Owner& owner);
 
 OnnxAttribute::Kind kind_of(const onnx::AttributeProto& from) {
   using Kind = OnnxAttribute::Kind;
@@ -121,12 +123,10 @@ OnnxAttribute convert(const onnx::AttributeProto& from, const Owner& owner) {
   to.floats.assign(from.floats().begin(), from.floats().end());
   to.ints.assign(from.ints().begin(), from.ints().end());
   to.strings.assign(from.strings().begin(), from.strings().end());
-  if (from.has_t()) to.t = std::make_shared<const OnnxTensor>(convert(from.t(), owner));
-  if (from.has_g()) to.g = std::make_shared<const OnnxGraph>(convert(from.g(), owner));
+  if (from.has_t()) to.t = std::make_shared<const OnnxTensor>(mirror_of(from.t(), owner));
+  if (from.has_g()) to.g = std::make_shared<const OnnxGraph>(mirror_of(from.g(), owner));
   return to;
 }
-
-std::string domain_of(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
 OnnxNode convert(const onnx::NodeProto& from, const Owner& owner) {
   OnnxNode to;
@@ -141,12 +141,14 @@ OnnxNode convert(const onnx::NodeProto& from, const Owner& owner) {
   return to;
 }
 
-OnnxGraph convert(const onnx::GraphProto& from, const Owner& owner) {
+}  // namespace
+
+OnnxGraph mirror_of(const onnx::GraphProto& from, const Owner& owner) {
   OnnxGraph to;
   to.name = from.name();
   for (const onnx::NodeProto& node : from.node()) to.nodes.push_back(convert(node, owner));
   for (const onnx::TensorProto& tensor : from.initializer()) {
-    to.initializers.push_back(convert(tensor, owner));
+    to.initializers.push_back(mirror_of(tensor, owner));
   }
   for (const onnx::SparseTensorProto& tensor : from.sparse_initializer()) {
     to.sparse_initializers.push_back(tensor.values().name());
@@ -158,6 +160,8 @@ OnnxGraph convert(const onnx::GraphProto& from, const Owner& owner) {
   }
   return to;
 }
+
+namespace {
 
 template <class OpsetImports>
 std::map<std::string, int64_t> opsets_of(const OpsetImports& imports) {
@@ -178,28 +182,6 @@ OnnxFunction convert(const onnx::FunctionProto& from, const Owner& owner) {
   for (const onnx::NodeProto& node : from.node()) to.nodes.push_back(convert(node, owner));
   to.opsets = opsets_of(from.opset_import());
   return to;
-}
-
-/// A parsed message on the heap, shared by the tensors that point into it.
-template <class Message>
-std::shared_ptr<Message> parse(std::string_view bytes, const char* what) {
-  if (bytes.empty()) {
-    throw CompileError(fmt::format("the file is empty; it should hold an ONNX {}", what));
-  }
-  if (bytes.size() > static_cast<size_t>(INT_MAX)) {
-    throw CompileError(
-        fmt::format("the file has {} bytes, and a protobuf file must stay below 2 GB; keep the "
-                    "weights in external data files",
-                    bytes.size()));
-  }
-  std::shared_ptr<Message> message = std::make_shared<Message>();
-  if (!message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    throw CompileError(
-        fmt::format("this is not an ONNX {}: the bytes are no such protobuf message, or the file "
-                    "is cut short",
-                    what));
-  }
-  return message;
 }
 
 bool is_floating(const onnx::TensorProto& tensor) {
@@ -248,8 +230,8 @@ void initialize_weights(onnx::GraphProto& from, const std::map<std::string, int>
   from.mutable_node()->Swap(&rest);
 }
 
-/// Some exporters (Paddle's, spox) write every weight as a node. Where a graph has initializers,
-/// what nodes hold is part of its formulas.
+}  // namespace
+
 void initialize_weights(onnx::GraphProto& graph) {
   if (std::any_of(graph.initializer().begin(), graph.initializer().end(), is_floating)) return;
   std::map<std::string, int> definitions;
@@ -257,10 +239,8 @@ void initialize_weights(onnx::GraphProto& graph) {
   initialize_weights(graph, definitions, graph);
 }
 
-}  // namespace
-
 OnnxModel parse_model_proto(std::string_view bytes) {
-  const std::shared_ptr<onnx::ModelProto> from = parse<onnx::ModelProto>(bytes, "model");
+  const std::shared_ptr<onnx::ModelProto> from = parse_message<onnx::ModelProto>(bytes, "model");
   if (!from->has_graph()) {
     throw CompileError("the ONNX model has no graph; is this a file of another kind?");
   }
@@ -269,7 +249,7 @@ OnnxModel parse_model_proto(std::string_view bytes) {
   to.ir_version = from->ir_version();
   to.producer = from->producer_name();
   to.opsets = opsets_of(from->opset_import());
-  to.graph = convert(from->graph(), from);
+  to.graph = mirror_of(from->graph(), from);
   separate_statistics(to.graph);
   for (const onnx::FunctionProto& function : from->functions()) {
     to.functions.push_back(convert(function, from));
@@ -279,8 +259,8 @@ OnnxModel parse_model_proto(std::string_view bytes) {
 
 OnnxTensor parse_tensor_proto(std::string_view bytes) {
   // A tensor with every field at its default is an empty message.
-  const std::shared_ptr<onnx::TensorProto> from = parse<onnx::TensorProto>(bytes, "tensor");
-  return convert(*from, from);
+  const std::shared_ptr<onnx::TensorProto> from = parse_message<onnx::TensorProto>(bytes, "tensor");
+  return mirror_of(*from, from);
 }
 
 std::string serialize_tensor_proto(const std::string& name, int64_t data_type,
@@ -292,163 +272,6 @@ std::string serialize_tensor_proto(const std::string& name, int64_t data_type,
   for (const int64_t extent : dims) tensor.add_dims(extent);
   tensor.set_raw_data(raw_data.data(), raw_data.size());
   return tensor.SerializeAsString();
-}
-
-namespace {
-
-void set_data(onnx::TensorProto& tensor, const Literal& value) {
-  tensor.clear_float_data();
-  tensor.clear_int32_data();
-  tensor.clear_int64_data();
-  tensor.clear_double_data();
-  tensor.clear_uint64_data();
-  tensor.clear_external_data();
-  tensor.clear_data_location();
-  tensor.set_raw_data(value.bytes().data(), value.bytes().size());
-}
-
-void take_in(onnx::TensorProto& tensor, const std::filesystem::path& model_dir) {
-  if (tensor.data_location() != onnx::TensorProto::EXTERNAL) return;
-  set_data(tensor, to_literal(convert(tensor, nullptr), model_dir));
-}
-
-void take_in(onnx::GraphProto& graph, const std::filesystem::path& model_dir);
-
-template <class Nodes>
-void take_in_nodes(Nodes& nodes, const std::filesystem::path& model_dir) {
-  for (onnx::NodeProto& node : nodes) {
-    for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
-      if (attribute.has_t()) take_in(*attribute.mutable_t(), model_dir);
-      if (attribute.has_g()) take_in(*attribute.mutable_g(), model_dir);
-    }
-  }
-}
-
-/// As deep as graphs are nested in nodes.
-void take_in(onnx::GraphProto& graph, const std::filesystem::path& model_dir) {
-  for (onnx::TensorProto& tensor : *graph.mutable_initializer()) take_in(tensor, model_dir);
-  take_in_nodes(*graph.mutable_node(), model_dir);
-}
-
-bool is_used(const onnx::GraphProto& graph, const std::string& name) {
-  for (const onnx::ValueInfoProto& output : graph.output()) {
-    if (output.name() == name) return true;
-  }
-  for (const onnx::NodeProto& node : graph.node()) {
-    for (const std::string& input : node.input()) {
-      if (input == name) return true;
-    }
-    for (const onnx::AttributeProto& attribute : node.attribute()) {
-      if (attribute.has_g() && is_used(attribute.g(), name)) return true;
-    }
-  }
-  return false;
-}
-
-/// BatchNormalization by running statistics, Dropout that drops nothing: runtimes for inference
-/// refuse the other. The statistics' new values are left out; if somebody uses them, nothing
-/// changes.
-void set_inference(onnx::NodeProto& node, const onnx::GraphProto& graph) {
-  if (!domain_of(node.domain()).empty()) return;
-  if (node.op_type() == "Dropout" && node.input_size() > 2) {
-    node.mutable_input()->DeleteSubrange(2, node.input_size() - 2);
-  }
-  if (node.op_type() != "BatchNormalization") return;
-  for (int i = 1; i < node.output_size(); ++i) {
-    if (is_used(graph, node.output(i))) return;
-  }
-  for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
-    if (attribute.name() != "training_mode" || attribute.i() == 0) continue;
-    attribute.set_i(0);
-    node.mutable_output()->DeleteSubrange(1, node.output_size() - 1);
-  }
-}
-
-void set_inference(onnx::GraphProto& graph) {
-  for (onnx::NodeProto& node : *graph.mutable_node()) {
-    set_inference(node, graph);
-    for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
-      if (attribute.has_g()) set_inference(*attribute.mutable_g());
-    }
-  }
-}
-
-/// See separate_statistics.
-void separate_statistics(onnx::GraphProto& graph) {
-  for (const SharedStatistic& statistic : shared_statistics(convert(graph, nullptr))) {
-    const auto copy = [&](auto& list) {
-      for (const auto& one : list) {
-        if (one.name() != statistic.initializer) continue;
-        auto own = one;
-        own.set_name(statistic.name);
-        *list.Add() = std::move(own);
-        return;
-      }
-    };
-    copy(*graph.mutable_initializer());
-    copy(*graph.mutable_input());  // where old files list initializers as well
-    onnx::NodeProto& node = *graph.mutable_node(static_cast<int>(statistic.node));
-    node.set_input(static_cast<int>(statistic.input), statistic.name);
-    if (!statistic.identity) continue;
-    graph.mutable_node(static_cast<int>(*statistic.identity))->set_output(0, statistic.output);
-  }
-}
-
-/// See unquantise.h.
-void apply(const Unquantised& edit, onnx::GraphProto& graph) {
-  const int32_t type = static_cast<int32_t>(
-      edit.weights.empty() ? onnx_type::kFloat
-                           : onnx_data_type_of(edit.weights.begin()->second.element()));
-  for (onnx::TensorProto& tensor : *graph.mutable_initializer()) {
-    const std::map<std::string, Literal>::const_iterator value = edit.weights.find(tensor.name());
-    if (value == edit.weights.end()) continue;
-    tensor.set_data_type(type);
-    set_data(tensor, value->second);
-  }
-  for (const Unquantised::PlainNode& plain : edit.nodes) {
-    onnx::NodeProto& node = *graph.mutable_node(static_cast<int>(plain.node));
-    node.set_op_type(plain.op_type());
-    node.clear_domain();
-    node.clear_attribute();
-    node.mutable_input()->DeleteSubrange(1, node.input_size() - 1);
-  }
-  for (auto* infos : {graph.mutable_input(), graph.mutable_output(), graph.mutable_value_info()}) {
-    for (onnx::ValueInfoProto& info : *infos) {
-      if (!edit.weights.contains(info.name()) && !edit.values.contains(info.name())) continue;
-      info.mutable_type()->mutable_tensor_type()->set_elem_type(type);
-    }
-  }
-}
-
-}  // namespace
-
-std::string trained_model(std::string_view bytes, const Unquantised& edit,
-                          const std::map<std::string, Literal>& values,
-                          const std::filesystem::path& model_dir) {
-  const std::shared_ptr<onnx::ModelProto> model = parse<onnx::ModelProto>(bytes, "model");
-  initialize_weights(*model->mutable_graph());
-  separate_statistics(*model->mutable_graph());
-  apply(edit, *model->mutable_graph());
-  for (onnx::TensorProto& tensor : *model->mutable_graph()->mutable_initializer()) {
-    const std::map<std::string, Literal>::const_iterator value = values.find(tensor.name());
-    if (value == values.end()) continue;
-    const Literal& data = value->second;
-    BC_CHECK(onnx_data_type_of(data.element()) == tensor.data_type() &&
-                 std::equal(data.shape().begin(), data.shape().end(), tensor.dims().begin(),
-                            tensor.dims().end()),
-             "\"{}\" is not {}", tensor.name(), to_string(data.type()));
-    set_data(tensor, data);
-  }
-  take_in(*model->mutable_graph(), model_dir);
-  set_inference(*model->mutable_graph());
-  for (onnx::FunctionProto& function : *model->mutable_functions()) {
-    take_in_nodes(*function.mutable_node(), model_dir);
-  }
-  if (model->ByteSizeLong() > static_cast<size_t>(INT_MAX)) {
-    throw CompileError(
-        "with its external data inside, the model takes 2 GB or more, which no ONNX file can hold");
-  }
-  return model->SerializeAsString();
 }
 
 }  // namespace backcast

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "frontend/graph_edit.h"
 #include "frontend/onnx_model.h"
 #include "frontend/unquantise.h"
 #include "ir/graph/literal.h"
@@ -35,5 +36,9 @@ std::string serialize_tensor_proto(const std::string& name, int64_t data_type,
 std::string trained_model(std::string_view model, const Unquantised& edit,
                           const std::map<std::string, Literal>& values,
                           const std::filesystem::path& model_dir);
+
+/// The same with an edit of its graph instead.
+std::string edited_model(std::string_view model, const GraphEdit& edit,
+                         const std::filesystem::path& model_dir);
 
 }  // namespace backcast

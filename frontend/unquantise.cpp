@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "frontend/graph_names.h"
+#include "frontend/node_kinds.h"
 #include "frontend/onnx_tensors.h"
 
 namespace backcast {
@@ -15,21 +16,6 @@ bool is_linear(const OnnxNode& node, std::string_view op_type) {
 }
 bool is_quantize(const OnnxNode& node) { return is_linear(node, "QuantizeLinear"); }
 bool is_dequantize(const OnnxNode& node) { return is_linear(node, "DequantizeLinear"); }
-
-/// Whether it only moves elements of its first input, or chooses among them by their order.
-bool is_movement(const OnnxNode& node) {
-  static const std::set<std::string> kMovements = {
-      "DepthToSpace", "Expand",  "Flatten", "Gather",    "GlobalMaxPool",
-      "Identity",     "MaxPool", "Reshape", "Slice",     "SpaceToDepth",
-      "Split",        "Squeeze", "Tile",    "Transpose", "Unsqueeze"};
-  const bool tells_places = node.op_type == "MaxPool" && node.outputs.size() > 1;
-  return node.domain.empty() && kMovements.contains(node.op_type) && !tells_places;
-}
-
-int64_t integer(const OnnxNode& node, std::string_view name, int64_t fallback) {
-  const OnnxAttribute* attribute = find_attribute(node, name);
-  return attribute ? attribute->i : fallback;
-}
 
 bool is_quantised_type(int64_t type) {
   using namespace onnx_type;
@@ -76,15 +62,10 @@ class Places {
 class Editor {
  public:
   Editor(const OnnxGraph& graph, const std::filesystem::path& model_dir)
-      : graph_(graph), model_dir_(model_dir), users_(users_of(graph)) {
-    for (const OnnxTensor& tensor : graph.initializers) constants_[tensor.name] = &tensor;
-    for (const OnnxNode& node : graph.nodes) {
-      if (node.op_type != "Constant" || node.outputs.size() != 1) continue;
-      for (const OnnxAttribute& attribute : node.attributes) {
-        if (attribute.t) constants_.emplace(node.outputs[0], attribute.t.get());
-      }
-    }
-  }
+      : graph_(graph),
+        model_dir_(model_dir),
+        users_(users_of(graph)),
+        constants_(constants_of(graph)) {}
 
   /// The DequantizeLinear that alone reads an initializer.
   const OnnxNode* reader(const OnnxTensor& weight) const {
@@ -95,7 +76,7 @@ class Editor {
     const bool known = is_dequantize(node) && node.inputs[0] == weight.name &&
                        node.inputs[1] != weight.name && constants_.contains(node.inputs[1]) &&
                        (!has_zero(node) || constants_.contains(node.inputs[2]));
-    return known && integer(node, "output_dtype", 0) == 0 ? &node : nullptr;
+    return known && integer_attribute(node, "output_dtype", 0) == 0 ? &node : nullptr;
   }
 
   Unquantised edit(const std::set<std::string>& names) {
@@ -131,8 +112,8 @@ class Editor {
     const Literal zero = has_zero(node) ? literal(node.inputs[2]) : Literal::from_ints({}, {0});
     const int64_t count = q.element_count();
     if (count == 0) return std::nullopt;
-    const Places places(q.shape(), integer(node, "axis", q.shape().size() == 1 ? 0 : 1),
-                        integer(node, "block_size", 1));
+    const Places places(q.shape(), integer_attribute(node, "axis", q.shape().size() == 1 ? 0 : 1),
+                        integer_attribute(node, "block_size", 1));
     if (!is_float(scale.element()) || !places.fit(scale, count) || !places.fit(zero, count)) {
       return std::nullopt;
     }
@@ -181,7 +162,7 @@ class Editor {
 
   /// Whether a format holds nothing below zero.
   bool zero_is_least(const OnnxNode& node) const {
-    const int64_t type = integer(node, "output_dtype", 0);
+    const int64_t type = integer_attribute(node, "output_dtype", 0);
     if (!has_zero(node)) return is_quantize(node) && (type == 0 || type == onnx_type::kUint8);
     if (!constants_.contains(node.inputs[2])) return false;
     const Literal zero = literal(node.inputs[2]);
@@ -231,7 +212,7 @@ class Editor {
   const OnnxGraph& graph_;
   const std::filesystem::path& model_dir_;
   const std::map<std::string, std::set<size_t>> users_;
-  std::map<std::string, const OnnxTensor*> constants_;
+  const std::map<std::string, const OnnxTensor*> constants_;
   Unquantised edit_;
   std::set<std::string> learns_;       // values that depend on the weights
   std::set<std::string> nonnegative_;  // values that no rectifier changes

@@ -1,0 +1,166 @@
+// backcast quantize MODEL.onnx --data x.npy -o OUT.onnx: floating point → 8-bit integers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "driver/commands.h"
+#include "driver/data_set.h"
+#include "driver/import_flags.h"
+#include "driver/input_files.h"
+#include "driver/quantize.h"
+
+namespace backcast {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  QuantizeRequest request;
+  ImportFlags import_flags;
+  std::vector<std::string> data;
+  std::string output;
+};
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ","));
+}
+
+/// A file's rows, as many in each call as the model takes; a file of the input's own shape is one
+/// call.
+std::vector<Literal> calls_of(const Literal& data, const std::string& name,
+                              std::vector<int64_t> shape) {
+  const bool fits = data.shape().size() == shape.size() && !shape.empty() &&
+                    std::equal(shape.begin() + 1, shape.end(), data.shape().begin() + 1);
+  if (data.shape() == shape) return {data};
+  if (!fits || shape[0] == 0 || data.shape()[0] % shape[0] != 0 || data.shape()[0] == 0) {
+    throw CompileError(
+        fmt::format("input \"{}\" takes {}, and its data is {}: the first extent may be a multiple",
+                    name, shape_text(shape), shape_text(data.shape())));
+  }
+  std::vector<Literal> calls;
+  const size_t count = static_cast<size_t>(data.shape()[0] / shape[0]);
+  const size_t bytes = data.bytes().size() / count;
+  for (size_t i = 0; i < count; ++i) {
+    const std::span<const std::byte> part = data.bytes().subspan(i * bytes, bytes);
+    calls.emplace_back(data.element(), shape, std::vector<std::byte>(part.begin(), part.end()));
+  }
+  return calls;
+}
+
+/// What the model takes of this data in its first call: all extents but the first are the data's.
+std::vector<int64_t> shape_of(const Literal& data, const Type& declared) {
+  std::vector<int64_t> shape = data.shape();
+  const Shape& own = declared.tensor().shape;
+  if (!shape.empty() && !own.empty() && own[0].is_constant()) shape[0] = own[0].constant();
+  return shape;
+}
+
+Calls calls_of_files(const Options& o, ImportOptions& options) {
+  const std::string& path = o.request.compile.model;
+  const ImportedModel model = with_file_named(path, [&] { return import_model(path, options); });
+  const std::vector<Literal> files = read_inputs("--data", o.data, model.input_names);
+  std::vector<std::vector<Literal>> parts;
+  size_t count = 1;
+  const Function& main = model.module.function("main");
+  for (size_t i = 0; i < files.size(); ++i) {
+    const std::vector<int64_t> shape = shape_of(files[i], main.type(main.params[i]));
+    parts.push_back(calls_of(files[i], model.input_names[i], shape));
+    options.shapes[model.input_names[i]] = {shape};
+    count = std::max(count, parts.back().size());
+  }
+  Calls calls(count);
+  for (size_t k = 0; k < count; ++k) {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].size() != 1 && parts[i].size() != count) {
+        throw CompileError(fmt::format("--data gives {} calls, but {} for input \"{}\"", count,
+                                       parts[i].size(), model.input_names[i]));
+      }
+      calls[k].push_back(parts[i][parts[i].size() == 1 ? 0 : k]);
+    }
+  }
+  return calls;
+}
+
+Calls calls_of_folder(const std::string& folder, const std::string& model, ImportOptions& options) {
+  const std::vector<DataSet> sets = read_data_sets(folder);
+  if (sets.empty()) throw CompileError(fmt::format("{}: no test_data_set_0 in it", folder));
+  add_shapes(sets, model, options);
+  Calls calls;
+  for (const DataSet& set : sets) calls.push_back(set.inputs);
+  return calls;
+}
+
+void print(const QuantizedModel& model, size_t calls) {
+  fmt::print("int8       {} product{} with {} values in {} formats, ranges of {} call{}\n",
+             model.products, model.products == 1 ? "" : "s", model.values.size(), model.formats,
+             calls, calls == 1 ? "" : "s");
+  for (const std::string& left : model.left) fmt::print("float      {}\n", left);
+  for (const auto& [name, format] : model.inputs) {
+    fmt::print("input      \"{}\" is int8: value = {:.9g} · (integer - {})\n", name, format.scale,
+               format.zero);
+  }
+}
+
+void print(const ValueError& error) {
+  fmt::print("output     \"{}\": {:.1f} dB of signal to noise, largest error {:.3g}", error.name,
+             error.decibels(), error.largest);
+  if (error.rows > 0) {
+    fmt::print("; largest element where it was in {} of {} rows", error.same, error.rows);
+  }
+  fmt::print("\n");
+}
+
+/// Where to look when a network has lost too much: the layers that `--float` may help.
+void print_worst(std::vector<ValueError> errors) {
+  std::ranges::sort(errors, {}, &ValueError::decibels);
+  std::string text;
+  for (size_t i = 0; i < std::min<size_t>(errors.size(), 3); ++i) {
+    text += fmt::format("{}\"{}\" {:.1f} dB", i ? ", " : "", errors[i].name, errors[i].decibels());
+  }
+  fmt::print("worst      {}\n", text);
+}
+
+int run(Options& o) {
+  CompileRequest& before = o.request.compile;
+  before.import_options = o.import_flags.options();
+  const bool is_folder = o.data.size() == 1 && fs::is_directory(o.data[0]);
+  const Calls calls = is_folder ? calls_of_folder(o.data[0], before.model, before.import_options)
+                                : calls_of_files(o, before.import_options);
+  const QuantizedModel model = quantize_model(o.request, calls);
+  const fs::path output = fs::absolute(o.output);
+  write_files(output.parent_path().string(), {{output.filename().string(), model.bytes}});
+  print(model, calls.size());
+  CompileRequest after = before;
+  after.model = o.output;
+  std::vector<ValueError> errors = compare_models(before, after, model.values, model.inputs, calls);
+  const auto inner = errors.end() - static_cast<std::ptrdiff_t>(model.values.size());
+  std::for_each(errors.begin(), inner, [](const ValueError& error) { print(error); });
+  print_worst({inner, errors.end()});
+  fmt::print("{}: {} bytes, of {}\n", o.output, model.bytes.size(), fs::file_size(before.model));
+  return 0;
+}
+
+}  // namespace
+
+Action add_quantize(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  app.add_option("model", o->request.compile.model, "ONNX model in f32")->required();
+  app.add_option("--data", o->data,
+                 "what the model will be given, for the ranges of values: FILE or NAME=FILE, .npy "
+                 "or .pb, with any number of examples along the first axis; or a folder with "
+                 "test_data_set_0 and so on")
+      ->required();
+  app.add_option("-o,--output", o->output, "ONNX file to write")->required();
+  app.add_option("--float", o->request.in_float,
+                 "layers that stay in floating point: a regular expression for names of nodes; "
+                 "repeatable");
+  app.add_flag(
+      "--integer-inputs", o->request.integer_inputs,
+      "inputs that nothing but quantised layers read are int8, in a format that is printed");
+  o->import_flags.add_to(app);
+  return [o] { return run(*o); };
+}
+
+}  // namespace backcast

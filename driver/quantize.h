@@ -1,0 +1,51 @@
+// A network in floating point becomes a quantised one, by what its values are for given data.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "driver/compiler.h"
+#include "frontend/quantise.h"
+
+namespace backcast {
+
+/// The inputs of several calls of a model, each in the model's order.
+using Calls = std::vector<std::vector<Literal>>;
+
+struct QuantizeRequest {
+  CompileRequest compile;             // of the model in floating point, for this machine
+  std::vector<std::string> in_float;  // regular expressions for names of nodes
+  bool integer_inputs = false;
+};
+
+struct QuantizedModel {
+  std::string bytes;  // of the ONNX file
+  size_t products = 0, formats = 0;
+  std::vector<std::string> values;  // that are rounded, before which they have their names
+  std::vector<std::string> left;    // see QuantisationPlan
+  std::map<std::string, ValueFormat> inputs;  // that are i8 now
+};
+
+/// Runs the model on the calls, which `compile.import_options` know the shapes of, and quantises it
+/// for the ranges that values have there. CompileError when nothing can be quantised.
+QuantizedModel quantize_model(const QuantizeRequest& request, const Calls& calls);
+
+/// How far a value is from what it should be, over all calls.
+struct ValueError {
+  std::string name;
+  double signal = 0, noise = 0;  // sums of squares: of what was expected, of the difference
+  double largest = 0;            // difference
+  int64_t rows = 0, same = 0;    // along the last axis: those whose largest element is where it was
+  double decibels() const;       // of signal to noise; infinite without noise
+};
+
+/// The outputs, and behind them `values`, of both models for the calls. The quantised one takes its
+/// inputs in their formats.
+std::vector<ValueError> compare_models(CompileRequest expected, CompileRequest actual,
+                                       const std::vector<std::string>& values,
+                                       const std::map<std::string, ValueFormat>& formats,
+                                       const Calls& calls);
+
+}  // namespace backcast

@@ -1,0 +1,35 @@
+// What quantising has to know of operators: how a node's result depends on what it reads.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "frontend/onnx_model.h"
+
+namespace backcast {
+
+/// Whether it only moves elements of its first input, or chooses among them by their order.
+bool is_movement(const OnnxNode& node);
+
+enum class NodeKind {
+  product,        // sums of products of its first two inputs
+  movement,       // elements of its first input
+  concatenation,  // elements of all its inputs
+  elementwise,    // of all its inputs, with numpy broadcasting
+  mean,           // of windows or axes of its first input, or between neighbours there
+  other
+};
+NodeKind kind_of(const OnnxNode& node);
+
+/// Whether an elementwise node is worth computing on accumulators: a few additions,
+/// multiplications and comparisons.
+bool is_cheap(const OnnxNode& node);
+
+/// Whether the result has far fewer elements than what it reads.
+bool shrinks(const OnnxNode& node);
+
+/// The inputs (by their place) whose elements a node of a known kind computes with; others are
+/// shapes, places and bounds.
+std::vector<size_t> operands(const OnnxNode& node);
+
+}  // namespace backcast

@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""Networks that `backcast quantize` wrote: ONNX's checker and reference evaluator have to read them
+and find what Backcast computes of them, and they have to do what the networks in floating point do.
+    quantize_test.py PROGRAM
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "examples/digits"))
+import digits_data
+
+PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else None
+DIGITS = ROOT / "examples/digits"
+
+
+class Network:
+    """Nodes on random weights, with the input x."""
+
+    def __init__(self, shape, opset=21):
+        self.random = np.random.default_rng(1)
+        self.shape, self.opset = shape, opset
+        self.nodes, self.weights = [], []
+
+    def weight(self, *shape, low=None):
+        values = self.random.normal(0, 1 / np.sqrt(np.prod(shape[1:] or (4,))), shape)
+        if low is not None:
+            values = self.random.uniform(low, low + 1, shape)
+        name = f"w{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(values.astype(np.float32), name))
+        return name
+
+    def node(self, op_type, *inputs, **attributes):
+        name = f"{op_type.lower()}{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op_type, list(inputs), [name + "_out"], name,
+                                           **attributes))
+        return name + "_out"
+
+    def model(self, output, shape):
+        self.nodes.append(helper.make_node("Identity", [output], ["y"], "result"))
+        value = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        graph = helper.make_graph(self.nodes, "network", [value("x", self.shape)],
+                                  [value("y", shape)], self.weights)
+        return helper.make_model(graph, ir_version=10,
+                                 opset_imports=[helper.make_opsetid("", self.opset)])
+
+
+def every_kind(opset=21):
+    """Convolutions with what may follow them, a dense layer, softmax."""
+    n = Network([1, 3, 16, 16], opset)
+    norm = [n.weight(8, low=0.5), n.weight(8), n.weight(8), n.weight(8, low=0.5)]
+    a = n.node("Conv", "x", n.weight(8, 3, 3, 3), pads=[1, 1, 1, 1])
+    a = n.node("Relu", n.node("BatchNormalization", a, *norm))
+    b = n.node("Conv", a, n.weight(8, 1, 3, 3), n.weight(8), group=8, pads=[1, 1, 1, 1])
+    b = n.node("Mul", b, n.node("Sigmoid", b))
+    c = n.node("Relu", n.node("Add", a, n.node("Conv", b, n.weight(8, 8, 1, 1), n.weight(8))))
+    c = n.node("Concat", n.node("MaxPool", c, kernel_shape=[2, 2], strides=[2, 2]),
+               n.node("AveragePool", b, kernel_shape=[2, 2], strides=[2, 2]), axis=1)
+    gate = n.node("HardSigmoid", n.node("Conv", n.node("GlobalAveragePool", c),
+                                        n.weight(16, 16, 1, 1), n.weight(16)))
+    c = n.node("Mul", c, gate)
+    d = n.node("ConvTranspose", c, n.weight(16, 4, 2, 2), n.weight(4), strides=[2, 2])
+    d = n.node("LeakyRelu", d, alpha=0.1)
+    e = n.node("GlobalAveragePool", n.node("Conv", d, n.weight(12, 4, 3, 3), strides=[2, 2]))
+    e = n.node("Relu", n.node("Gemm", n.node("Flatten", e), n.weight(10, 12), n.weight(10),
+                              transB=1))
+    f = n.node("Add", n.node("MatMul", e, n.weight(10, 6)), n.weight(6))
+    return n.model(n.node("Softmax", f), [1, 6])
+
+
+class Quantize(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def backcast(self, *words, expect=0):
+        done = subprocess.run([str(PROGRAM), *map(str, words)], cwd=self.folder,
+                              capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done.stdout if expect == 0 else done.stderr
+
+    def quantize(self, model, data, *words, name="small.onnx", expect=0):
+        """What the program prints; small.onnx is the result."""
+        if isinstance(model, onnx.ModelProto):
+            onnx.save(model, self.folder / "large.onnx")
+            model = "large.onnx"
+        np.save(self.folder / "data.npy", data)
+        said = self.backcast("quantize", model, "--data", "data.npy", "-o", name, *words,
+                             expect=expect)
+        if expect == 0:
+            onnx.checker.check_model(onnx.load(self.folder / name))
+        return said
+
+    def run_model(self, data, name="small.onnx"):
+        np.save(self.folder / "x.npy", data)
+        self.backcast("run", name, "--input", "x.npy", "-o", "out")
+        (result,) = (self.folder / "out").glob("*.npy")
+        return np.load(result)
+
+    def decibels(self, said):
+        return float(re.search(r"([\d.]+|inf) dB", said)[1])
+
+    def examples(self, count=16):
+        return np.random.default_rng(2).normal(0, 1, (count, 3, 16, 16)).astype(np.float32)
+
+    def test_reference_evaluator_agrees(self):
+        data = self.examples()
+        said = self.quantize(every_kind(), data)
+        self.assertGreater(self.decibels(said), 30)
+        self.assertIn("8 products", said)
+        evaluator = ReferenceEvaluator(onnx.load(self.folder / "small.onnx"))
+        for x in data[:4]:
+            (want,) = evaluator.run(None, {"x": x[None]})
+            np.testing.assert_allclose(self.run_model(x[None]), want, rtol=1e-5, atol=1e-6)
+
+    def test_weights_are_a_quarter(self):
+        n = Network([1, 256])
+        y = n.node("MatMul", n.node("Relu", n.node("MatMul", "x", n.weight(256, 256))),
+                   n.weight(256, 256))
+        said = self.quantize(n.model(y, [1, 256]), np.random.default_rng(3).normal(0, 1, (8, 256)).astype("f"))
+        small, large = map(int, re.search(r"(\d+) bytes, of (\d+)", said).groups())
+        self.assertLess(small, 0.27 * large)
+        model = onnx.load(self.folder / "small.onnx")
+        self.assertNotIn(TensorProto.FLOAT, [t.data_type for t in model.graph.initializer
+                                             if np.prod(t.dims) > 256])
+
+    def test_digits_are_read_as_before(self):
+        images, _ = digits_data.load("train")
+        test, labels = digits_data.load("test")
+        for network in ("digits_cnn", "digits_mlp"):
+            model = onnx.load(DIGITS / f"{network}.onnx")
+            for value in (*model.graph.input, *model.graph.output):
+                value.type.tensor_type.shape.dim[0].dim_param = "N"
+            self.quantize(model, images[:256])
+            right = []
+            for name in ("large.onnx", "small.onnx"):
+                right.append(int((self.run_model(test, name).argmax(1) == labels).sum()))
+            self.assertGreaterEqual(right[1], right[0] - 2, network)
+
+    def test_cortex_m4_computes_the_same(self):
+        if not shutil.which("qemu-system-arm") or not shutil.which("arm-none-eabi-gcc"):
+            self.skipTest("no Cortex-M4")
+        data = self.examples(4)
+        self.quantize(every_kind(), data)
+        evaluator = ReferenceEvaluator(onnx.load(self.folder / "small.onnx"))
+        for i, x in enumerate(data):
+            folder = self.folder / f"sets/test_data_set_{i}"
+            folder.mkdir(parents=True)
+            (want,) = evaluator.run(None, {"x": x[None]})
+            for name, value in (("input_0", x[None]), ("output_0", want)):
+                tensor = numpy_helper.from_array(value)
+                (folder / f"{name}.pb").write_bytes(tensor.SerializeToString())
+        self.backcast("verify", "small.onnx", "--data", "sets", "--target", "cortex-m4")
+
+    def test_inputs_can_be_integers(self):
+        data = self.examples()
+        said = self.quantize(every_kind(), data, "--integer-inputs")
+        scale, zero = re.search(r'"x" is int8: value = (\S+) · \(integer - (-?\d+)\)', said).groups()
+        model = onnx.load(self.folder / "small.onnx")
+        self.assertEqual(model.graph.input[0].type.tensor_type.elem_type, TensorProto.INT8)
+        integers = np.clip(np.rint(data[:1] / np.float32(scale)) + int(zero), -128, 127)
+        have = self.run_model(integers.astype(np.int8))
+        self.quantize(every_kind(), data)
+        np.testing.assert_array_equal(have, self.run_model(data[:1]))
+
+    def test_files_without_scales_of_channels_use_the_runtime_s_operators(self):
+        self.assertGreater(self.decibels(self.quantize(every_kind(11), self.examples())), 30)
+        model = onnx.load(self.folder / "small.onnx")
+        linear = {n.domain for n in model.graph.node if n.op_type.endswith("zeLinear")}
+        self.assertEqual(linear, {"com.microsoft"})
+        self.assertIn("com.microsoft", [o.domain for o in model.opset_import])
+
+    def test_layers_can_stay_in_floating_point(self):
+        said = self.quantize(every_kind(), self.examples(), "--float", "^gemm", "--float", "^conv0$")
+        self.assertIn("6 products", said)
+        self.assertRegex(said, r"float +conv0 \(Conv\): as was asked")
+        evaluator = ReferenceEvaluator(onnx.load(self.folder / "small.onnx"))
+        x = self.examples(1)
+        (want,) = evaluator.run(None, {"x": x})
+        np.testing.assert_allclose(self.run_model(x), want, rtol=1e-5, atol=1e-6)
+
+    def test_external_data_moves_into_the_file(self):
+        onnx.save(every_kind(), self.folder / "external.onnx", save_as_external_data=True,
+                  location="weights.bin", size_threshold=0)
+        data = self.examples(4)
+        self.quantize("external.onnx", data)
+        (self.folder / "weights.bin").unlink()
+        have = self.run_model(data[:1])
+        self.quantize(every_kind(), data)
+        np.testing.assert_array_equal(have, self.run_model(data[:1]))
+
+    def test_last_layer_can_learn(self):
+        self.quantize(every_kind(), self.examples(4))
+        self.backcast("compile", "small.onnx", "--train", "--trainable", "last:1", "--name", "net")
+        self.assertIn("net_train_step", (self.folder / "net.h").read_text())
+
+    def test_bad_input_is_named(self):
+        data = self.examples(4)
+        for words, data, message in (
+                ([], data[:, :2], r'large.onnx.*"x".*|input "x" takes \[1,3,16,16\]'),
+                (["--float", "("], data, r"--float \("),
+                (["--float", "."], data, r"nothing to quantise"),
+                ([], np.where(data > 3, np.nan, data), r"not finite")):
+            said = self.quantize(every_kind(), data, *words, name="bad.onnx", expect=1)
+            self.assertRegex(said, message)
+            self.assertFalse((self.folder / "bad.onnx").exists())
+        said = self.backcast("quantize", "large.onnx", "--data", "none.npy", "-o", "bad.onnx",
+                             expect=1)
+        self.assertIn("none.npy", said)
+        self.backcast("quantize", "large.onnx", "-o", "bad.onnx", expect=1)
+
+
+if __name__ == "__main__":
+    unittest.main()
