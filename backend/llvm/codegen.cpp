@@ -125,6 +125,10 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const TargetInfo& targe
 
 namespace {
 
+/// Bits of RISC-V's vector registers that the stack is promised for: a library for some VLEN runs
+/// where they are longer, and spills them whole. In slots they count in blocks of 64 bits.
+constexpr int64_t kLongestRegister = 1024;
+
 /// What the diagnostics need to tell the frame of a function.
 struct FrameReader {
   std::map<std::string, int64_t>& frames;
@@ -165,9 +169,8 @@ ObjectFile generate_object(llvm::Module& module, llvm::TargetMachine& machine,
   // The pass manager owns it.
   auto* functions =
       new llvm::MachineModuleInfoWrapperPass(static_cast<llvm::LLVMTargetMachine*>(&machine));
-  // Registers of RISC-V count in blocks of 64 bits.
-  FrameReader reader{object.frames, functions->getMMI(),
-                     std::max<int64_t>(1, target.vector_bits / 64)};
+  const int64_t register_bits = target.vector_bits == 0 ? 0 : kLongestRegister;
+  FrameReader reader{object.frames, functions->getMMI(), std::max<int64_t>(1, register_bits / 64)};
   module.getContext().setDiagnosticHandlerCallBack(
       [](const llvm::DiagnosticInfo* info, void* context) {
         if (const auto* stack = llvm::dyn_cast<llvm::DiagnosticInfoStackSize>(info)) {

@@ -225,17 +225,18 @@ TargetInfo riscv64() {
   return t;
 }
 
-/// Vectors of a fixed length: the code needs VLEN >= 256. gcc 12 knows no vectors here, so C for
-/// this target is compiled to scalars.
-TargetInfo rv64gcv_256() {
+/// Vectors of a fixed length, which run where registers have as many bits or more, up to the 1024
+/// that the backend counts for the stack; `vlen` are those of the emulator. gcc 12 knows no vectors
+/// here, so C for these targets is compiled to scalars.
+TargetInfo rv64gcv(const std::string& name, const std::string& summary, int bits, int vlen) {
   TargetInfo t = riscv64();
-  t.name = "rv64gcv-256";
-  t.summary = "RV64GCV, VLEN 256";
-  t.features = "+m,+a,+f,+d,+c,+v,+zvl256b";
-  t.vector_bits = 256;
+  t.name = name;
+  t.summary = summary;
+  t.features = fmt::format("+m,+a,+f,+d,+c,+v,+zvl{}b", bits);
+  t.vector_bits = bits;
   t.vector_registers = 32;
   t.fma_latency = 4;
-  t.qemu_cpu = "rv64,v=true,vlen=256,elen=64,vext_spec=v1.0";
+  t.qemu_cpu = fmt::format("rv64,v=true,vlen={},elen=64,vext_spec=v1.0", vlen);
   return t;
 }
 
@@ -407,7 +408,8 @@ std::vector<TargetInfo> make_table() {
       cortex_a76(),
       aarch64_i8mm(),
       riscv64(),
-      rv64gcv_256(),
+      rv64gcv("rv64gcv", "RV64GCV, any VLEN (RVA23)", 128, 128),
+      rv64gcv("rv64gcv-256", "RV64GCV, VLEN 256 or more", 256, 1024),
       riscv32(),
       riscv32f(),
       esp32(),

@@ -51,7 +51,8 @@ HOSTS = ["native"] + [name for name, flag in (("x86-64", "sse2"), ("x86-64-v3", 
                       if re.search(rf"^flags\b.*\b{flag}\b",
                                    pathlib.Path("/proc/cpuinfo").read_text(), re.M)]
 EMULATED = ["cortex-m3", "cortex-m4", "cortex-m55", "cortex-m7", "armv7hf", "armv7-neon", "cortex-a53",
-            "cortex-a76", "riscv32f", "riscv64", "rv64gcv-256", "wasm32", "c99"]
+            "cortex-a76", "riscv32f", "riscv64", "rv64gcv", "rv64gcv-256",
+            "wasm32", "c99"]
 OPTIMIZERS = [["--optimizer", "sgd"], ["--optimizer", "momentum"],
               ["--optimizer", "nesterov", "--weight-decay", "0.01"],
               ["--optimizer", "sgd", "--clip-norm", "1.5"],
