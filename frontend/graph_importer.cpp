@@ -287,21 +287,23 @@ const OperatorRule& GraphImporter::rule_of(const OnnxNode& node, const Loc& loc,
   const std::map<std::string, int64_t>::const_iterator opset = scope.opsets.find(node.domain);
   const std::string domain =
       node.domain.empty() ? "" : fmt::format(" of domain \"{}\"", node.domain);
-  if (opset == scope.opsets.end()) {
+  // ONNX Runtime's own are there for it, and tools that write them (NNCF) rely on that.
+  const bool is_runtimes = node.domain == "com.microsoft";
+  if (opset == scope.opsets.end() && !is_runtimes) {
     throw CompileError(loc, fmt::format("the model imports no opset for the operator{}", domain));
   }
-  const OperatorRule* rule = find_rule(node.domain, node.op_type, opset->second);
+  version = opset == scope.opsets.end() ? 1 : opset->second;
+  const OperatorRule* rule = find_rule(node.domain, node.op_type, version);
   if (!rule) {
     const std::string_view advice = advice_for(node.domain, node.op_type);
     throw CompileError(loc, fmt::format("operator {}{} is not supported at opset {}; {}",
-                                        node.op_type, domain, opset->second,
+                                        node.op_type, domain, version,
                                         !advice.empty() ? advice
                                         : is_known_operator(node.domain, node.op_type)
                                             ? "other opsets of it are"
                                             : "`backcast inspect --operators` lists what is"));
   }
   check_attributes(*rule, node, loc);
-  version = opset->second;
   return *rule;
 }
 

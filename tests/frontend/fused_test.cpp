@@ -13,6 +13,12 @@ using ::testing::HasSubstr;
 const OnnxAttribute kTwoHeads = ModelBuilder::integer("num_heads", 2);
 const OnnxAttribute kOneHead = ModelBuilder::integer("num_heads", 1);
 
+TEST(Fused, OperatorsOfTheRuntimeNeedNoOpset) {
+  ModelBuilder m = model_of("QuickGelu", {f32({1}, {0})}, {real("alpha", 1.702f)});
+  m.model().opsets.erase("com.microsoft");
+  EXPECT_THAT(complaint_of(m), testing::IsEmpty());
+}
+
 TEST(Fused, NormalizationsFromBeforeOnnxHadThem) {
   const Operand x = f32({2, 4}, {1, -2, 3, 0.5, 0.25, 0, -1, 4}), s = f32({4}, {1, 2, 0.5, -1});
   EXPECT_THAT(
