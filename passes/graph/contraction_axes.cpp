@@ -27,6 +27,20 @@ std::map<int64_t, int64_t> axes_of_dot(const Node& dot, size_t side, int64_t ran
   return in_result;
 }
 
+/// Channels of an image and of a result that has one for each group.
+struct Channels {
+  int64_t operand, result;  // dimensions
+  int64_t count;
+};
+
+std::optional<Channels> depthwise_channels(const Node& contraction, size_t side) {
+  if (contraction.op != &ops::conv || side != 0) return std::nullopt;
+  const ConvAttrs& attrs = contraction.attrs.as<ConvAttrs>();
+  const Dim& results = contraction.type.tensor().shape[size_t(attrs.output_feature)];
+  if (attrs.batch_groups > 1 || results != Dim(attrs.feature_groups)) return std::nullopt;
+  return Channels{attrs.input_feature, attrs.output_feature, attrs.feature_groups};
+}
+
 }  // namespace
 
 bool is_contraction(const Node& node) {
@@ -45,13 +59,17 @@ std::map<int64_t, int64_t> axes_in_result(const Node& contraction, size_t side, 
 std::optional<ResultSpread> spread_over_result(const Node& contraction, size_t side, int64_t rank,
                                                const Shape& small, const Ints& dims) {
   const std::map<int64_t, int64_t> in_result = axes_in_result(contraction, side, rank);
+  const std::optional<Channels> depthwise = depthwise_channels(contraction, side);
   ResultSpread result{{}, {contraction.type.tensor().shape, {}}};
   for (size_t i = 0; i < dims.size(); ++i) {
     if (small[i] == Dim(1)) continue;
     const auto found = in_result.find(dims[i]);
-    if (found == in_result.end()) return std::nullopt;
+    // As many channels as groups: each is summed up on its own.
+    const bool is_channel =
+        depthwise && dims[i] == depthwise->operand && small[i] == Dim(depthwise->count);
+    if (found == in_result.end() && !is_channel) return std::nullopt;
     result.kept.shape.push_back(small[i]);
-    result.spread.dims.push_back(found->second);
+    result.spread.dims.push_back(is_channel ? depthwise->result : found->second);
   }
   if (!std::is_sorted(result.spread.dims.begin(), result.spread.dims.end())) return std::nullopt;
   return result;

@@ -23,6 +23,7 @@ struct ResultSpread {
 
 /// A tensor of shape `small` that lies along dimensions `dims` of operand `side` (of rank `rank`),
 /// along those of the result; nothing where it changes along one that the result does not have.
+/// Channels of a depthwise convolution are those of its result.
 std::optional<ResultSpread> spread_over_result(const Node& contraction, size_t side, int64_t rank,
                                                const Shape& small, const Ints& dims);
 
