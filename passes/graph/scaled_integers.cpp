@@ -1,7 +1,7 @@
 #include "passes/graph/scaled_integers.h"
 
 #include "ir/ops/ops.h"
-#include "passes/graph/algebra.h"
+#include "passes/graph/constant_value.h"
 
 namespace backcast {
 
@@ -21,7 +21,8 @@ std::optional<ScaledInteger> scaled_integer(const Function& function, ValueId id
   if (node.op != &ops::mul) return std::nullopt;
   for (const size_t side : {0u, 1u}) {
     const Node& scale = function.node(node.operands[side]);
-    if (scale.op != &ops::broadcast || !constant_of(function, scale.operands[0])) continue;
+    if (scale.op != &ops::broadcast) continue;
+    if (!is_made_of_constants(function, scale.operands[0])) continue;
     std::optional<ScaledInteger> inner = scaled_integer(function, node.operands[1 - side]);
     if (!inner || inner->scale) continue;
     inner->scale = node.operands[side];
