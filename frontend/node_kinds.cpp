@@ -14,6 +14,7 @@ const Names kMovements = {"DepthToSpace", "Expand",  "Flatten", "Gather",    "Gl
                           "Identity",     "MaxPool", "Reshape", "Slice",     "SpaceToDepth",
                           "Split",        "Squeeze", "Tile",    "Transpose", "Unsqueeze"};
 const Names kMeans = {"AveragePool", "GlobalAveragePool", "ReduceMean", "Resize", "Upsample"};
+const Names kResizes = {"Resize", "Upsample"};
 const Names kCheap = {"Abs",  "Add",   "BatchNormalization",
                       "Clip", "Div",   "LeakyRelu",
                       "Max",  "Min",   "Mul",
@@ -32,6 +33,18 @@ bool pads_with_zero(const OnnxNode& node) {
   return !has_value && real_attribute(node, "value", 0) == 0;  // the attribute of old files
 }
 
+std::string text(const OnnxNode& node, const char* name) {
+  const OnnxAttribute* attribute = find_attribute(node, name);
+  return attribute ? attribute->s : "";
+}
+
+/// What lies outside of the image is a number of its own where it is cropped.
+bool takes_nearest(const OnnxNode& node) {
+  const std::string mode = text(node, "mode");
+  return kResizes.contains(node.op_type) && (mode.empty() || mode == "nearest") &&
+         text(node, "coordinate_transformation_mode") != "tf_crop_and_resize";
+}
+
 }  // namespace
 
 bool is_movement(const OnnxNode& node) {
@@ -43,7 +56,8 @@ NodeKind kind_of(const OnnxNode& node) {
   const std::string& type = node.op_type;
   if (!node.domain.empty() || node.inputs.empty() || node.outputs.empty()) return NodeKind::other;
   if (kProducts.contains(type)) return NodeKind::product;
-  if (is_movement(node) || (type == "Pad" && pads_with_zero(node))) return NodeKind::movement;
+  const bool moves = is_movement(node) || takes_nearest(node);
+  if (moves || (type == "Pad" && pads_with_zero(node))) return NodeKind::movement;
   if (node.outputs.size() > 1) return NodeKind::other;
   if (type == "Concat") return NodeKind::concatenation;
   if (kMeans.contains(type)) return NodeKind::mean;

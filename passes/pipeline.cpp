@@ -19,6 +19,7 @@
 #include "passes/graph/lift_rows.h"
 #include "passes/graph/promote.h"
 #include "passes/graph/requantise.h"
+#include "passes/graph/round_parts.h"
 #include "passes/graph/scatter_updates.h"
 #include "passes/graph/simplify.h"
 #include "passes/graph/tabulate.h"
@@ -185,6 +186,8 @@ const std::vector<GraphPass>& graph_passes() {
       {"integer_sums", integer_sums},
       // Constants, common subexpressions, algebra.
       {"simplify", simplify},
+      // What is joined to be rounded is rounded before.
+      {"round_parts", round_parts},
       // Rows that a loop looks up one by one are scanned, and multiplied in front of it.
       {"lift_rows", lift_rows_pass},
       // What is rounded between products of integers needs few operations.

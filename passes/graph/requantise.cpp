@@ -45,6 +45,8 @@ class Requantisation {
       const Node& node = from_.node(id);
       if (const std::optional<Rounded> rounded = rounded_at(id)) {
         store(id, *rounded);
+      } else if (node.op == &ops::concat) {
+        store_joined(id);
       } else if (const std::optional<ValueId> same = less_zero_point(node)) {
         rewriter_.map(id, *same);
       }
@@ -174,6 +176,58 @@ class Requantisation {
     rewriter_.map(id, b_.emit(ops::cast, {shifted(integer, rounded.zero)}, as_before));
   }
 
+  /// What is stored of one part after the other, if they are stored alike.
+  void store_joined(ValueId id) {
+    const Node& node = from_.node(id);
+    const auto widens = [&](int64_t user) {
+      const Node& reader = from_.node(ValueId(user));
+      return reader.op == &ops::cast && reader.type.tensor().element == ElementType::i32;
+    };
+    if (std::ranges::none_of(users_[static_cast<size_t>(id.index)], widens)) return;
+    std::vector<ValueId> parts;
+    std::optional<double> zero, shift;
+    for (const ValueId operand : node.operands) {
+      const auto found = nearest_.find(operand.index);
+      if (found == nearest_.end()) return;
+      const Stored part = stored_of(found->second.first);
+      if (!part.narrow.valid() || zero.value_or(found->second.second) != found->second.second ||
+          shift.value_or(part.shift) != part.shift || (!parts.empty() && !alike(part, parts[0]))) {
+        return;
+      }
+      zero = found->second.second;
+      shift = part.shift;
+      parts.push_back(part.narrow);
+    }
+    b_.set_loc(node.loc);
+    const ValueId joined = b_.emit(ops::concat, parts, node.attrs);
+    const ValueId integer = shifted(in_i32(joined), *shift);
+    nearest_[id.index] = {integer, *zero};
+    const CastAttrs as_before{node.type.tensor().element};
+    rewriter_.map(id, b_.emit(ops::cast, {shifted(integer, *zero)}, as_before));
+  }
+
+  /// integer = in_i32(narrow) + shift
+  struct Stored {
+    ValueId narrow;  // invalid: it is stored as it is
+    double shift = 0;
+  };
+
+  Stored stored_of(ValueId integer) {
+    Stored result;
+    if (const Node& sum = b_.node(integer); sum.op == &ops::add) {
+      result.shift = splat_of(b_, sum.operands[1]).value_or(0);
+      integer = sum.operands[0];
+    }
+    if (const Node& wide = b_.node(integer); wide.op == &ops::cast) {
+      result.narrow = wide.operands[0];
+    }
+    return result;
+  }
+
+  bool alike(const Stored& part, ValueId other) {
+    return b_.tensor_type(part.narrow).element == b_.tensor_type(other).element;
+  }
+
   ValueId in_i32(ValueId x) { return converted(b_, x, ElementType::i32); }
 
   /// Does a product read the value less its zero point, as integer_products has it stored?
@@ -188,6 +242,7 @@ class Requantisation {
              byte_size(node.type.tensor().element) <= 2;
     };
     return any_user(id.index, [&](int64_t wide) {
+      if (from_.node(ValueId(wide)).op == &ops::concat) return is_factor(ValueId(wide), zero);
       if (from_.node(ValueId(wide)).op != &ops::cast) return false;
       if (zero == 0) return any_user(wide, is_stored);
       return any_user(wide, [&](int64_t less) {
@@ -306,7 +361,8 @@ class Requantisation {
   ValueRanges ranges_;
   Rewriter rewriter_;
   Builder& b_;
-  std::map<int64_t, std::pair<ValueId, double>> nearest_;  // by old cast: new integer, zero point
+  /// By old value, rounded or joined of such: new integer, zero point.
+  std::map<int64_t, std::pair<ValueId, double>> nearest_;
 };
 
 bool rounds(const Function& function) {

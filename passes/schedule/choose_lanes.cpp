@@ -25,11 +25,13 @@ bool Chooser::leaves_lanes_empty(const NestSchedule& schedule) const {
          split_axis_of(definition_, kernel_, target_, schedule).empty();
 }
 
-bool Chooser::may_vectorize_reduction() const {
+bool Chooser::may_vectorize_reduction(const NestSchedule& direct) const {
   if (!is_reduction_ || vectorizable_types()) return is_reduction_;
   if (general_) return false;  // what lanes found apart has no sum
   const auto packable = [](const Access& a) { return a.packable; };
-  return fills_lanes() && sums_one_type() && std::ranges::none_of(accesses_, packable);
+  const bool is_scalar = direct.vector_segments.empty() || direct.vector_segments[0].lanes == 1;
+  return fills_lanes() && sums_one_type() &&
+         (is_scalar || std::ranges::none_of(accesses_, packable));
 }
 
 std::vector<std::string> Chooser::lane_axes() const {
@@ -396,7 +398,7 @@ Chooser::Plan best_plan(Chooser& chooser, bool may_repack) {
   // Products of bytes have no instruction but with lanes along their sum.
   const bool in_lanes = chooser.multiplies_registers();
   if (in_lanes) best.cycles = std::numeric_limits<double>::infinity();
-  if (!in_lanes && !chooser.may_vectorize_reduction()) return best;
+  if (!in_lanes && !chooser.may_vectorize_reduction(best.schedule)) return best;
   const bool packs = !best.schedule.packed.empty();
   if (!in_lanes && packs && !chooser.leaves_lanes_empty(best.schedule)) return best;
   const auto consider = [&](Chooser::Plan plan) {

@@ -38,9 +38,9 @@ class Chooser {
   double packing_cycles(const NestSchedule& schedule) const;
   /// Reduction axes along which lanes can lie.
   std::vector<std::string> lane_axes() const;
-  /// A reduction of one vectorisable type, or one that is no product and to whose type small
-  /// integers are converted as they are read.
-  bool may_vectorize_reduction() const;
+  /// A reduction of one vectorisable type, or one to whose type small integers are converted as
+  /// they are read; where it is a product by constants, only if `direct` has no use for lanes.
+  bool may_vectorize_reduction(const NestSchedule& direct) const;
   /// Products of bytes that one instruction forms of two registers and adds up.
   bool multiplies_registers() const;
   bool leaves_lanes_empty(const NestSchedule& schedule) const;
