@@ -185,47 +185,48 @@ class Requantisation {
     };
     if (std::ranges::none_of(users_[static_cast<size_t>(id.index)], widens)) return;
     std::vector<ValueId> parts;
-    std::optional<double> zero, shift;
+    std::optional<Stored> first;
     for (const ValueId operand : node.operands) {
-      const auto found = nearest_.find(operand.index);
-      if (found == nearest_.end()) return;
-      const Stored part = stored_of(found->second.first);
-      if (!part.narrow.valid() || zero.value_or(found->second.second) != found->second.second ||
-          shift.value_or(part.shift) != part.shift || (!parts.empty() && !alike(part, parts[0]))) {
-        return;
-      }
-      zero = found->second.second;
-      shift = part.shift;
-      parts.push_back(part.narrow);
+      const std::optional<Stored> part = stored_of(operand);
+      if (!part || !alike(*part, first.value_or(*part))) return;
+      parts.push_back(part->narrow);
+      if (!first) first = part;
     }
     b_.set_loc(node.loc);
-    const ValueId joined = b_.emit(ops::concat, parts, node.attrs);
-    const ValueId integer = shifted(in_i32(joined), *shift);
-    nearest_[id.index] = {integer, *zero};
+    const ValueId integer = shifted(in_i32(b_.emit(ops::concat, parts, node.attrs)), first->shift);
+    nearest_[id.index] = {integer, first->zero};
     const CastAttrs as_before{node.type.tensor().element};
-    rewriter_.map(id, b_.emit(ops::cast, {shifted(integer, *zero)}, as_before));
+    rewriter_.map(id, b_.emit(ops::cast, {shifted(integer, first->zero)}, as_before));
   }
 
-  /// integer = in_i32(narrow) + shift
+  /// The integers around `zero` are in_i32(narrow) + shift.
   struct Stored {
-    ValueId narrow;  // invalid: it is stored as it is
-    double shift = 0;
+    ValueId narrow;
+    double shift = 0, zero = 0;
   };
 
-  Stored stored_of(ValueId integer) {
-    Stored result;
+  /// Nothing where an old value was not rounded, or is stored in 32 bits.
+  std::optional<Stored> stored_of(ValueId old) {
+    const auto found = nearest_.find(old.index);
+    if (found == nearest_.end()) return std::nullopt;
+    auto [integer, zero] = found->second;
+    double shift = 0;
     if (const Node& sum = b_.node(integer); sum.op == &ops::add) {
-      result.shift = splat_of(b_, sum.operands[1]).value_or(0);
+      const std::optional<double> by = splat_of(b_, sum.operands[1]);
+      if (!by) return std::nullopt;
+      shift = *by;
       integer = sum.operands[0];
     }
-    if (const Node& wide = b_.node(integer); wide.op == &ops::cast) {
-      result.narrow = wide.operands[0];
-    }
-    return result;
+    const Node& wide = b_.node(integer);
+    if (wide.op != &ops::cast) return std::nullopt;
+    const ValueId narrow = wide.operands[0];  // or what was rounded to 32 bits
+    if (!is_integer(b_.tensor_type(narrow).element)) return std::nullopt;
+    return Stored{narrow, shift, zero};
   }
 
-  bool alike(const Stored& part, ValueId other) {
-    return b_.tensor_type(part.narrow).element == b_.tensor_type(other).element;
+  bool alike(const Stored& a, const Stored& b) {
+    return b_.tensor_type(a.narrow).element == b_.tensor_type(b.narrow).element &&
+           a.shift == b.shift && a.zero == b.zero;
   }
 
   ValueId in_i32(ValueId x) { return converted(b_, x, ElementType::i32); }
