@@ -71,14 +71,13 @@ Calls calls_of_files(const Options& o, ImportOptions& options) {
     count = std::max(count, parts.back().size());
   }
   Calls calls(count);
-  for (size_t k = 0; k < count; ++k) {
-    for (size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i].size() != 1 && parts[i].size() != count) {
-        throw CompileError(fmt::format("--data gives {} calls, but {} for input \"{}\"", count,
-                                       parts[i].size(), model.input_names[i]));
-      }
-      calls[k].push_back(parts[i][parts[i].size() == 1 ? 0 : k]);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const bool is_same = parts[i].size() == 1;  // in all calls
+    if (!is_same && parts[i].size() != count) {
+      throw CompileError(fmt::format("--data gives {} calls, but {} for input \"{}\"", count,
+                                     parts[i].size(), model.input_names[i]));
     }
+    for (size_t k = 0; k < count; ++k) calls[k].push_back(parts[i][is_same ? 0 : k]);
   }
   return calls;
 }
@@ -134,7 +133,7 @@ int run(Options& o) {
   print(model, calls.size());
   CompileRequest after = before;
   after.model = o.output;
-  std::vector<ValueError> errors = compare_models(before, after, model.values, model.inputs, calls);
+  std::vector<ValueError> errors = compare_models(model, after, calls);
   const auto inner = errors.end() - static_cast<std::ptrdiff_t>(model.values.size());
   std::for_each(errors.begin(), inner, [](const ValueError& error) { print(error); });
   print_worst({inner, errors.end()});

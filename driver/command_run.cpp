@@ -3,14 +3,13 @@
 
 #include <memory>
 
-#include "backend/llvm/jit.h"
 #include "driver/commands.h"
 #include "driver/compiler.h"
-#include "driver/device.h"
 #include "driver/import_flags.h"
 #include "driver/input_files.h"
 #include "driver/model_options.h"
 #include "driver/npy.h"
+#include "driver/running_model.h"
 #include "frontend/onnx_tensors.h"
 
 namespace backcast {
@@ -32,13 +31,11 @@ int run(Options& o) {
       with_file_named(o.request.model, [&] { return input_names(o.request.model, options); });
   std::vector<Literal> inputs = read_inputs("--input", o.inputs, names);
   for (size_t i = 0; i < names.size(); ++i) options.shapes[names[i]] = {inputs[i].shape()};
-  CompiledModel model = compile_model(o.request);
-  SymbolValues sizes = sizes_for(model.result.program, inputs);
-  CompiledProgram program(model.result.program, model.target);
-  std::vector<Literal> outputs = program.run("run", inputs, sizes);
+  const RunningModel model(o.request);
+  const std::vector<Literal> outputs = model.run(inputs);
   Files files;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const std::string& name = model.imported.output_names[i];
+    const std::string& name = model.output_names()[i];
     fmt::print("{}: {}", name, to_string(outputs[i].type()));
     for (int64_t k = 0; k < std::min<int64_t>(outputs[i].element_count(), 10); ++k) {
       fmt::print("{}{}", k ? " " : " = ", outputs[i].as_double(k));
@@ -49,7 +46,7 @@ int run(Options& o) {
   if (o.output.empty()) return 0;
   write_files(o.output, files);
   for (size_t i = 0; o.pb && i < outputs.size(); ++i) {
-    const std::string& name = model.imported.output_names[i];
+    const std::string& name = model.output_names()[i];
     write_tensor_pb(o.output + "/" + sanitize(name) + ".pb", name, outputs[i]);
   }
   return 0;

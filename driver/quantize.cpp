@@ -8,31 +8,12 @@
 #include <limits>
 #include <regex>
 
-#include "backend/llvm/jit.h"
-#include "driver/device.h"
 #include "frontend/onnx_proto.h"
 
 namespace backcast {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A model that is compiled in process.
-class Running {
- public:
-  explicit Running(const CompileRequest& request)
-      : model_(compile_model(request)), program_(model_.result.program, model_.target) {}
-
-  const std::vector<std::string>& inputs() const { return model_.imported.input_names; }
-  const std::vector<std::string>& outputs() const { return model_.imported.output_names; }
-  std::vector<Literal> run(const std::vector<Literal>& inputs) const {
-    return program_.run("run", inputs, sizes_for(model_.result.program, inputs));
-  }
-
- private:
-  CompiledModel model_;
-  CompiledProgram program_;
-};
 
 StaysFloat matcher(const std::vector<std::string>& patterns) {
   std::vector<std::regex> expressions;
@@ -51,15 +32,20 @@ StaysFloat matcher(const std::vector<std::string>& patterns) {
   };
 }
 
-/// The least and the largest element of every value of the plan.
-std::map<std::string, ObservedRange> ranges_of(const QuantisationPlan& plan, CompileRequest request,
-                                               const Calls& calls) {
+/// A model whose values of the plan are results, behind its outputs.
+std::shared_ptr<const RunningModel> observed_model(const QuantisationPlan& plan,
+                                                   CompileRequest request) {
   for (const QuantisationPlan::Value& value : plan.values) {
     request.import_options.observed.push_back(value.name);
   }
-  const Running model(request);
+  return std::make_shared<const RunningModel>(request);
+}
+
+/// The least and the largest element of every value of the plan.
+std::map<std::string, ObservedRange> ranges_of(const QuantisationPlan& plan,
+                                               const RunningModel& model, const Calls& calls) {
   std::map<std::string, ObservedRange> ranges;
-  const size_t first = model.outputs().size() - plan.values.size();
+  const size_t first = model.output_names().size() - plan.values.size();
   for (const std::vector<Literal>& inputs : calls) {
     const std::vector<Literal> results = model.run(inputs);
     for (size_t i = 0; i < plan.values.size(); ++i) {
@@ -118,9 +104,10 @@ QuantizedModel quantize_model(const QuantizeRequest& request, const Calls& calls
                                          : ":\n  ",
                                      fmt::join(plan.left, "\n  ")));
     }
-    const std::map<std::string, ObservedRange> ranges = ranges_of(plan, request.compile, calls);
-    const QuantisedGraph quantised = quantise(model, plan, ranges, request.integer_inputs, folder);
     QuantizedModel result;
+    result.original = observed_model(plan, request.compile);
+    const std::map<std::string, ObservedRange> ranges = ranges_of(plan, *result.original, calls);
+    const QuantisedGraph quantised = quantise(model, plan, ranges, request.integer_inputs, folder);
     result.bytes = edited_model(bytes, quantised.edit, folder);
     result.products = plan.products.size();
     result.formats = plan.formats;
@@ -138,22 +125,27 @@ double ValueError::decibels() const {
   return 10 * std::log10(signal / noise);
 }
 
-std::vector<ValueError> compare_models(CompileRequest expected, CompileRequest actual,
-                                       const std::vector<std::string>& values,
-                                       const std::map<std::string, ValueFormat>& formats,
+std::vector<ValueError> compare_models(const QuantizedModel& model, CompileRequest written,
                                        const Calls& calls) {
-  expected.import_options.observed = actual.import_options.observed = values;
-  const Running before(expected), after(actual);
-  std::vector<ValueError> errors(before.outputs().size());
-  for (size_t i = 0; i < errors.size(); ++i) errors[i].name = before.outputs()[i];
+  written.import_options.observed = model.values;
+  const RunningModel& before = *model.original;
+  const RunningModel after(written);
+  // What became an integer input is observed before alone.
+  std::vector<size_t> places;
+  std::vector<ValueError> errors;
+  for (const std::string& name : after.output_names()) {
+    places.push_back(static_cast<size_t>(std::ranges::find(before.output_names(), name) -
+                                         before.output_names().begin()));
+    errors.emplace_back().name = name;
+  }
   for (const std::vector<Literal>& inputs : calls) {
     std::vector<Literal> integers = inputs;
     for (size_t i = 0; i < integers.size(); ++i) {
-      const auto format = formats.find(before.inputs()[i]);
-      if (format != formats.end()) integers[i] = quantised(inputs[i], format->second);
+      const auto format = model.inputs.find(before.input_names()[i]);
+      if (format != model.inputs.end()) integers[i] = quantised(inputs[i], format->second);
     }
     const std::vector<Literal> want = before.run(inputs), have = after.run(integers);
-    for (size_t i = 0; i < errors.size(); ++i) add(want[i], have[i], errors[i]);
+    for (size_t i = 0; i < errors.size(); ++i) add(want.at(places[i]), have[i], errors[i]);
   }
   return errors;
 }

@@ -3,10 +3,11 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "driver/compiler.h"
+#include "driver/running_model.h"
 #include "frontend/quantise.h"
 
 namespace backcast {
@@ -25,7 +26,8 @@ struct QuantizedModel {
   size_t products = 0, formats = 0;
   std::vector<std::string> values;  // that are rounded, before which they have their names
   std::vector<std::string> left;    // see QuantisationPlan
-  std::map<std::string, ValueFormat> inputs;  // that are i8 now
+  std::map<std::string, ValueFormat> inputs;     // that are i8 now
+  std::shared_ptr<const RunningModel> original;  // the values, and these inputs, are results, too
 };
 
 /// Runs the model on the calls, which `compile.import_options` know the shapes of, and quantises it
@@ -41,11 +43,9 @@ struct ValueError {
   double decibels() const;       // of signal to noise; infinite without noise
 };
 
-/// The outputs, and behind them `values`, of both models for the calls. The quantised one takes its
-/// inputs in their formats.
-std::vector<ValueError> compare_models(CompileRequest expected, CompileRequest actual,
-                                       const std::vector<std::string>& values,
-                                       const std::map<std::string, ValueFormat>& formats,
+/// The outputs and behind them `model.values`, held against the original's for the calls. `written`
+/// is the file; it takes its inputs in their formats.
+std::vector<ValueError> compare_models(const QuantizedModel& model, CompileRequest written,
                                        const Calls& calls);
 
 }  // namespace backcast

@@ -190,13 +190,18 @@ void remove(const std::set<std::string>& names, Field& field) {
 
 /// See graph_edit.h.
 void apply(const GraphEdit& edit, onnx::GraphProto& graph) {
-  const std::set<std::string> before = defined_names(mirror_of(graph, nullptr));
-  std::set<std::string> unused;
-  for (const onnx::TensorProto& tensor : graph.initializer()) {
-    if (is_used(graph, tensor.name())) unused.insert(tensor.name());
-  }
+  const OnnxGraph before = mirror_of(graph, nullptr);
   edit_nodes(edit, graph);
-  std::erase_if(unused, [&](const std::string& name) { return is_used(graph, name); });
+  const OnnxGraph after = mirror_of(graph, nullptr);
+  const auto users = users_of(before), users_now = users_of(after);
+  std::set<std::string> unused;
+  for (const OnnxTensor& tensor : before.initializers) {
+    if (users.contains(tensor.name) && !users_now.contains(tensor.name)) unused.insert(tensor.name);
+  }
+  std::set<std::string> gone = defined_names(before);
+  for (const std::string& name : defined_names(after)) gone.erase(name);
+  gone.insert(unused.begin(), unused.end());
+  remove(gone, *graph.mutable_value_info());
   remove(unused, *graph.mutable_initializer());
   remove(unused, *graph.mutable_input());  // where old files list initializers as well
   for (const auto& [name, value] : edit.initializers) {
@@ -206,9 +211,6 @@ void apply(const GraphEdit& edit, onnx::GraphProto& graph) {
     for (const int64_t extent : value.shape()) tensor.add_dims(extent);
     set_data(tensor, value);
   }
-  std::set<std::string> gone = before;
-  for (const std::string& name : defined_names(mirror_of(graph, nullptr))) gone.erase(name);
-  remove(gone, *graph.mutable_value_info());
   for (auto* infos : {graph.mutable_input(), graph.mutable_output()}) {
     for (onnx::ValueInfoProto& info : *infos) {
       const auto type = edit.types.find(info.name());

@@ -133,7 +133,6 @@ constexpr int64_t kLongestRegister = 1024;
 struct FrameReader {
   std::map<std::string, int64_t>& frames;
   const llvm::MachineModuleInfo& functions;
-  int64_t vector_scale;  // scalable bytes of this many times their size
 };
 
 /// Arguments on the stack that a call pushes, or makes room for, when it happens: LLVM's size of
@@ -147,7 +146,7 @@ int64_t pushed_bytes(const llvm::MachineFunction& function) {
 
 /// Scalable slots (spilled RISC-V vector registers) have an area of their own in the frame, which
 /// LLVM's size of it leaves out.
-int64_t scalable_bytes(const llvm::MachineFunction& function, int64_t vector_scale) {
+int64_t scalable_bytes(const llvm::MachineFunction& function) {
   const llvm::MachineFrameInfo& frame = function.getFrameInfo();
   uint64_t bytes = 0;
   for (int slot = frame.getObjectIndexBegin(); slot < frame.getObjectIndexEnd(); ++slot) {
@@ -158,19 +157,17 @@ int64_t scalable_bytes(const llvm::MachineFunction& function, int64_t vector_sca
   }
   if (bytes == 0) return 0;
   // The area ends at a multiple of the stack's alignment.
-  return static_cast<int64_t>(llvm::alignTo(bytes, llvm::Align(16))) * vector_scale;
+  return static_cast<int64_t>(llvm::alignTo(bytes, llvm::Align(16))) * (kLongestRegister / 64);
 }
 
 }  // namespace
 
-ObjectFile generate_object(llvm::Module& module, llvm::TargetMachine& machine,
-                           const TargetInfo& target) {
+ObjectFile generate_object(llvm::Module& module, llvm::TargetMachine& machine) {
   ObjectFile object;
   // The pass manager owns it.
   auto* functions =
       new llvm::MachineModuleInfoWrapperPass(static_cast<llvm::LLVMTargetMachine*>(&machine));
-  const int64_t register_bits = target.vector_bits == 0 ? 0 : kLongestRegister;
-  FrameReader reader{object.frames, functions->getMMI(), std::max<int64_t>(1, register_bits / 64)};
+  FrameReader reader{object.frames, functions->getMMI()};
   module.getContext().setDiagnosticHandlerCallBack(
       [](const llvm::DiagnosticInfo* info, void* context) {
         if (const auto* stack = llvm::dyn_cast<llvm::DiagnosticInfoStackSize>(info)) {
@@ -178,8 +175,7 @@ ObjectFile generate_object(llvm::Module& module, llvm::TargetMachine& machine,
           const llvm::Function& function = stack->getFunction();
           const llvm::MachineFunction& machine = *reader.functions.getMachineFunction(function);
           reader.frames[function.getName().str()] = static_cast<int64_t>(stack->getStackSize()) +
-                                                    pushed_bytes(machine) +
-                                                    scalable_bytes(machine, reader.vector_scale);
+                                                    pushed_bytes(machine) + scalable_bytes(machine);
           return;
         }
         std::string text;

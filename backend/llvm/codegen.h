@@ -17,7 +17,6 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const TargetInfo& targe
 void run_passes(llvm::Module& module, llvm::TargetMachine& machine, int level);
 
 /// Code generation, with the frame of each function.
-ObjectFile generate_object(llvm::Module& module, llvm::TargetMachine& machine,
-                           const TargetInfo& target);
+ObjectFile generate_object(llvm::Module& module, llvm::TargetMachine& machine);
 
 }  // namespace backcast::llvm_backend

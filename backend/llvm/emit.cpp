@@ -39,7 +39,7 @@ ObjectFile emit_object(const loop::Program& program, const TargetInfo& target,
       llvm_backend::make_target_machine(target, options.level);
   const std::unique_ptr<llvm::Module> module =
       checked_module(program, target, options, context, *machine);
-  return llvm_backend::generate_object(*module, *machine, target);
+  return llvm_backend::generate_object(*module, *machine);
 }
 
 std::string emit_llvm_text(const loop::Program& program, const TargetInfo& target,

@@ -29,9 +29,8 @@ bool Chooser::may_vectorize_reduction(const NestSchedule& direct) const {
   if (!is_reduction_ || vectorizable_types()) return is_reduction_;
   if (general_) return false;  // what lanes found apart has no sum
   const auto packable = [](const Access& a) { return a.packable; };
-  const bool is_scalar = direct.vector_segments.empty() || direct.vector_segments[0].lanes == 1;
   return fills_lanes() && sums_one_type() &&
-         (is_scalar || std::ranges::none_of(accesses_, packable));
+         (!direct.has_vectors() || std::ranges::none_of(accesses_, packable));
 }
 
 std::vector<std::string> Chooser::lane_axes() const {
@@ -371,8 +370,7 @@ bool Chooser::fits_panel(int64_t vectors) const {
 /// one by one, and where their lines collide each waits for the second cache.
 double Chooser::scattering_cycles(const NestSchedule& schedule) const {
   constexpr double kEach = 1;
-  const bool vectors = !schedule.vector_segments.empty() && schedule.vector_segments[0].lanes > 1;
-  if (!vectors || !schedule.transposed_axis.empty()) return 0;
+  if (!schedule.has_vectors() || !schedule.transposed_axis.empty()) return 0;
   const int64_t width = schedule.vector_segments[0].width();
   const auto each = [&](const Expr& flat) -> double {
     const std::optional<int64_t> c = coefficient(flat, schedule.vector_axis);

@@ -32,7 +32,7 @@ std::string constant_to_fetch(const loop::Definition& definition, const NestSche
   if (target.l2_bytes == 0 || program_bytes <= 2 * target.l2_bytes) return "";
   const std::string name = main_packing(schedule);
   if (!schedule.lane_axis.empty() || !schedule.jam_axis.empty() || name.empty() ||
-      schedule.vector_segments.empty() || schedule.vector_segments[0].lanes == 1) {
+      !schedule.has_vectors()) {
     return "";
   }
   const Packing& packing = schedule.packed.at(name);

@@ -96,7 +96,7 @@ class FetchChooser {
     }
     return target_.l2_bytes > 0 && plain && definition_.accumulators.size() == 1 &&
            axis_ != nullptr && *static_extent(*axis_) >= kFewestFetchedSteps &&
-           !schedule_.vector_segments.empty() && schedule_.vector_segments[0].lanes > 1;
+           schedule_.has_vectors();
   }
 
   /// Images that lie channel by channel come from main memory a piece of a row at a time, from

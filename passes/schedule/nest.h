@@ -181,6 +181,8 @@ struct NestSchedule {
   int64_t totals_row = 0;               // elements, where the totals lie row by row; or else 0
   std::map<std::string, int64_t> most;  // extents of axes that run time tells, at most
   bool is_block_axis(const std::string& axis) const;
+  /// Whether results, or the steps of their sums, lie in the lanes of vectors.
+  bool has_vectors() const { return !vector_segments.empty() && vector_segments[0].lanes > 1; }
   StepMask taken;
   /// Whether behind all words of the steps that every jammed element takes lie those of the others.
   bool has_border() const { return !taken.axes.empty() && !jam_axis.empty(); }

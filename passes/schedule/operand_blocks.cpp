@@ -105,9 +105,8 @@ class Cutting {
   static bool fits(const NestSchedule& schedule) {
     const bool at_run_time = std::all_of(schedule.packed.begin(), schedule.packed.end(),
                                          [](const auto& item) { return item.second.at_run_time; });
-    return !schedule.vector_segments.empty() && schedule.vector_segments[0].lanes > 1 &&
-           schedule.lane_axis.empty() && schedule.transposed_axis.empty() && schedule.chains == 1 &&
-           at_run_time;
+    return schedule.has_vectors() && schedule.lane_axis.empty() &&
+           schedule.transposed_axis.empty() && schedule.chains == 1 && at_run_time;
   }
 
   static int64_t points(const std::vector<Axis>& axes) {

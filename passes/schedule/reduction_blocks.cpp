@@ -40,8 +40,7 @@ const Packing* only_packing(const NestSchedule& schedule, const std::string& col
 bool has_plain_tiles(const NestSchedule& schedule) {
   return !schedule.order.empty() && schedule.order[0] == schedule.vector_axis &&
          schedule.lane_axis.empty() && schedule.jam_axis.empty() &&
-         schedule.transposed_axis.empty() && !schedule.vector_segments.empty() &&
-         schedule.vector_segments[0].lanes > 1;
+         schedule.transposed_axis.empty() && schedule.has_vectors();
 }
 
 /// Tiles that read the same panel, at most.

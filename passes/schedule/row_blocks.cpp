@@ -42,11 +42,10 @@ bool is_plain(const Definition& definition, const NestSchedule& schedule) {
     const bool known = axis.name == schedule.vector_axis || axis.name == schedule.tile_axis;
     if (!static_extent(axis) || (!known && static_extent(axis) != 1)) return false;
   }
-  return !schedule.vector_segments.empty() && schedule.vector_segments[0].lanes > 1 &&
-         schedule.order.size() > 0 && schedule.packed.empty() && schedule.lane_axis.empty() &&
-         schedule.jam_axis.empty() && schedule.outer_jam_axis.empty() &&
-         schedule.transposed_axis.empty() && schedule.unrolled.empty() && schedule.chains == 1 &&
-         schedule.block_axes.empty();
+  return schedule.has_vectors() && schedule.order.size() > 0 && schedule.packed.empty() &&
+         schedule.lane_axis.empty() && schedule.jam_axis.empty() &&
+         schedule.outer_jam_axis.empty() && schedule.transposed_axis.empty() &&
+         schedule.unrolled.empty() && schedule.chains == 1 && schedule.block_axes.empty();
 }
 
 /// The elements of a row of the only operand that lies row after row, of at least two blocks of

@@ -305,11 +305,11 @@ class Scheduling {
     }
     if (definition.reduce_axes.empty()) return "";
     NestSchedule chosen = choose(definition, kernel, step);
-    if (!has_vectors(chosen) && looks_up(definition)) {
+    if (!chosen.has_vectors() && looks_up(definition)) {
       const NestSchedule bare = choose(sum_alone(definition), kernel, step);
-      return has_vectors(bare) ? bare.vector_axis : "";
+      return bare.has_vectors() ? bare.vector_axis : "";
     }
-    if (steps > kLong || !has_vectors(chosen) || coefficient(flat, chosen.vector_axis) == 1) {
+    if (steps > kLong || !chosen.has_vectors() || coefficient(flat, chosen.vector_axis) == 1) {
       return "";
     }
     // Beside packed operands, storing elements one by one is bearable unless their lines collide.
@@ -317,10 +317,6 @@ class Scheduling {
                           byte_size(loop::element_of(definition.accumulators[0].type.scalar));
     const bool bearable = holds_lines(chosen.vector_segments[0].width(), pitch, target_);
     return bearable && (steps > kShort || !chosen.packed.empty()) ? "" : chosen.vector_axis;
-  }
-
-  static bool has_vectors(const NestSchedule& schedule) {
-    return !schedule.vector_segments.empty() && schedule.vector_segments[0].lanes > 1;
   }
 
   /// Without what its only output makes of the sum.
