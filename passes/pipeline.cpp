@@ -22,6 +22,7 @@
 #include "passes/graph/round_parts.h"
 #include "passes/graph/scatter_updates.h"
 #include "passes/graph/simplify.h"
+#include "passes/graph/sink_constants.h"
 #include "passes/graph/tabulate.h"
 #include "passes/lower/example_loops.h"
 #include "passes/lower/fold_constants.h"
@@ -180,6 +181,8 @@ const std::vector<GraphPass>& graph_passes() {
       {"inline_calls", inline_calls},
       // Half floats are what memory holds; arithmetic is in single precision.
       {"promote_halves", promote_halves_pass},
+      // Loops know the quantised weights that they are handed.
+      {"sink_constants", sink_constants},
       // Products of quantised operands are products of integers.
       {"integer_products", integer_products},
       // So are their sums.

@@ -212,46 +212,6 @@ Result cast_of_whole(Builder& b, const Node& node) {
   return b.emit(ops::cast, {inner.operands[0]}, CastAttrs{node.type.tensor().element});
 }
 
-/// A node that moves elements of its first operand, of another operand.
-ValueId moved(Builder& b, const Node& node, ValueId x) {
-  std::vector<ValueId> operands = node.operands;
-  operands[0] = x;
-  return b.emit(*node.op, operands, node.attrs);
-}
-
-/// What is converted to a wider type is moved before that: less is moved.
-Result move_narrow(Builder& b, const Node& node) {
-  const Node inner = operand(b, node, 0);
-  if (inner.op != &ops::cast) return std::nullopt;
-  const ElementType from = b.tensor_type(inner.operands[0]).element;
-  if (byte_size(from) >= byte_size(inner.type.tensor().element)) return std::nullopt;
-  return b.emit(ops::cast, {moved(b, node, inner.operands[0])}, inner.attrs);
-}
-
-/// Integers are scaled after they were moved: what is quantised behind that sees them.
-Result move_integers(Builder& b, const Node& node) {
-  const Node inner = operand(b, node, 0);
-  if (inner.op != &ops::mul) return std::nullopt;
-  const Node whole = operand(b, inner, 0);
-  const std::optional<double> scale = splat_of(b, inner.operands[1]);
-  if (!scale || whole.op != &ops::cast || !is_integer(b.tensor_type(whole.operands[0]).element)) {
-    return std::nullopt;
-  }
-  const ValueId real = b.emit(ops::cast, {moved(b, node, whole.operands[0])}, whole.attrs);
-  const TensorType& type = node.type.tensor();
-  const ValueId by = b.scalar(type.element, *scale);
-  return b.emit(ops::mul, {real, b.emit(ops::broadcast, {by}, BroadcastAttrs{type.shape, {}})});
-}
-
-/// What is repeated, reshape(broadcast(x)), is moved as it is by one node.
-template <Result (*move)(Builder&, const Node&)>
-Result move_repeated(Builder& b, const Node& node) {
-  const Node spread = operand(b, node, 0);
-  if (spread.op != &ops::broadcast || constant_of(b, spread.operands[0])) return std::nullopt;
-  const Result moved = move(b, spread);
-  return moved ? Result(b.emit(ops::reshape, {*moved}, node.attrs)) : std::nullopt;
-}
-
 /// What is converted to a narrower type is so before it is repeated: less is converted and moved.
 Result cast_of_repeated(Builder& b, const Node& node) {
   const Node joined = operand(b, node, 0);
@@ -464,17 +424,6 @@ const AlgebraicRule kRules[] = {
     {"cast(clamp(x)) to no more values", &ops::cast, cast_of_clamp},
     {"cast(cast(x)) by way of floats", &ops::cast, cast_of_whole},
     {"narrower(reshape(wide(x))) = reshape(wide(narrower(x)))", &ops::cast, cast_of_repeated},
-    {"reshape(wider(x)) = wider(reshape(x))", &ops::reshape, move_narrow},
-    {"reshape(wide(wider(x))) = reshape(wider(wide(x)))", &ops::reshape,
-     move_repeated<move_narrow>},
-    {"transpose(wider(x)) = wider(transpose(x))", &ops::transpose, move_narrow},
-    {"slice(wider(x)) = wider(slice(x))", &ops::slice, move_narrow},
-    {"gather(wider(x)) = wider(gather(x))", &ops::gather, move_narrow},
-    {"reshape(c * wide(x)) = c * wide(reshape(x))", &ops::reshape, move_integers},
-    {"reshape(wide(c * x)) = reshape(c * wide(x))", &ops::reshape, move_repeated<move_integers>},
-    {"transpose(c * wide(x)) = c * wide(transpose(x))", &ops::transpose, move_integers},
-    {"slice(c * wide(x)) = c * wide(slice(x))", &ops::slice, move_integers},
-    {"gather(c * wide(x)) = c * wide(gather(x))", &ops::gather, move_integers},
     {"-(-x) = x", &ops::neg, double_negation},
     {"not(not(x)) = x", &ops::bit_not, double_negation},
     {"relu(relu(x)) = relu(x)", &ops::relu, idempotent},
@@ -487,7 +436,8 @@ const AlgebraicRule kRules[] = {
 std::span<const AlgebraicRule> algebraic_rules() {
   static const std::vector<AlgebraicRule> kAll = [] {
     std::vector<AlgebraicRule> all(std::begin(kRules), std::end(kRules));
-    for (const std::span<const AlgebraicRule> more : {window_rules(), one_hot_rules()}) {
+    for (const std::span<const AlgebraicRule> more :
+         {window_rules(), one_hot_rules(), movement_rules()}) {
       all.insert(all.end(), more.begin(), more.end());
     }
     return all;

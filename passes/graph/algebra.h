@@ -25,6 +25,8 @@ std::span<const AlgebraicRule> algebraic_rules();
 std::span<const AlgebraicRule> window_rules();
 /// And about products with one-hot rows (algebra_one_hot.cpp).
 std::span<const AlgebraicRule> one_hot_rules();
+/// And about what is moved (algebra_movements.cpp).
+std::span<const AlgebraicRule> movement_rules();
 
 // The three below take a Builder or a Function.
 
