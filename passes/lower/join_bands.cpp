@@ -22,15 +22,10 @@ using loop::Program;
 using loop::Step;
 using loop::StepKind;
 
-/// A loop whose trips all run and do some trips of another loop each.
-bool is_band_loop(const Step& step) {
-  return loop::runs_in_full(step) &&
-         std::any_of(step.body.begin(), step.body.end(), loop::runs_in_full);
-}
-
 class Joining {
  public:
-  Joining(Program& program, size_t entry) : program_(program), entry_(entry) {}
+  Joining(Program& program, size_t entry, TripsTogether together)
+      : program_(program), entry_(entry), together_(together) {}
 
   bool run() {
     bool changed = false;
@@ -51,6 +46,13 @@ class Joining {
 
  private:
   std::vector<Step>& steps() { return program_.entries[entry_].steps; }
+
+  /// A loop whose trips all run and, where a band is several, do some trips of another loop each.
+  bool is_band_loop(const Step& step) const {
+    return loop::runs_in_full(step) &&
+           (together_ == TripsTogether::one ||
+            std::any_of(step.body.begin(), step.body.end(), loop::runs_in_full));
+  }
 
   /// Whether the loops count alike, and all between them can go in front of the first.
   bool fits(size_t first, size_t second) {
@@ -167,10 +169,13 @@ class Joining {
 
   Program& program_;
   const size_t entry_;
+  const TripsTogether together_;
 };
 
 }  // namespace
 
-bool join_bands(Program& program, size_t entry) { return Joining(program, entry).run(); }
+bool join_bands(Program& program, size_t entry, TripsTogether together) {
+  return Joining(program, entry, together).run();
+}
 
 }  // namespace backcast

@@ -9,7 +9,10 @@
 
 namespace backcast {
 
+/// How many trips of a loop are a band: as many as register tiles have rows, or nearly, or each.
+enum class TripsTogether { as_tiles, one };
+
 /// Joins loops of an entry point's steps; whether there were any.
-bool join_bands(loop::Program& program, size_t entry);
+bool join_bands(loop::Program& program, size_t entry, TripsTogether together);
 
 }  // namespace backcast

@@ -27,9 +27,8 @@ using loop::Program;
 using loop::Step;
 using loop::StepKind;
 
-/// How many trips share a product: as many as register tiles have rows, or nearly, and a divisor of
-/// all where there is one.
-int64_t trips_together(int64_t count) {
+/// As many as register tiles have rows, or nearly, and a divisor of all where there is one.
+int64_t trips_of_tiles(int64_t count) {
   for (const int64_t trips : {4, 5, 8, 6, 7, 3}) {
     if (count > trips && count % trips == 0) return trips;
   }
@@ -47,7 +46,8 @@ struct Producer {
 
 class LoopBands {
  public:
-  LoopBands(Program& program, size_t entry) : program_(program), entry_(entry) {}
+  LoopBands(Program& program, size_t entry, TripsTogether together)
+      : program_(program), entry_(entry), together_(together) {}
 
   bool run() {
     bool changed = false;
@@ -64,6 +64,11 @@ class LoopBands {
 
  private:
   std::vector<Step>& steps() { return program_.entries[entry_].steps; }
+
+  /// Of `count`; 0: all stay together.
+  int64_t trips_together(int64_t count) const {
+    return together_ == TripsTogether::one ? (count > 1 ? 1 : 0) : trips_of_tiles(count);
+  }
 
   std::vector<Producer> producers_of(size_t s) {
     const Step& step = steps()[s];
@@ -180,7 +185,8 @@ class LoopBands {
     } else {
       trips.symbol = loop::add_symbol(program_, whole.symbol, range);
     }
-    const Dim trip = Dim::symbol(trips.symbol), before(part.rows - part.trips);
+    const Dim trip = part.trips > 1 ? Dim::symbol(trips.symbol) : Dim(0);
+    const Dim before(part.rows - part.trips);
     Dim first(part.first);
     Step around = whole;
     if (part.bands > 1) {
@@ -200,7 +206,12 @@ class LoopBands {
       });
     }
     for (Step& step : trips.body) moved.move(step);
-    steps.push_back(std::move(trips));
+    if (part.trips > 1) {
+      steps.push_back(std::move(trips));
+    } else {
+      program_.symbols.erase(trips.symbol);
+      steps.insert(steps.end(), trips.body.begin(), trips.body.end());
+    }
     if (part.bands == 1) return steps;
     around.body = std::move(steps);
     return {std::move(around)};
@@ -242,16 +253,18 @@ class LoopBands {
 
   Program& program_;
   const size_t entry_;
+  const TripsTogether together_;
 };
 
 }  // namespace
 
-std::optional<Program> loop_bands(const Program& program) {
+std::optional<Program> loop_bands(const Program& program, TripsTogether together) {
   Program result = program;
   bool changed = false;
-  for (size_t e = 0; e < result.entries.size(); ++e) changed |= LoopBands(result, e).run();
+  for (size_t e = 0; e < result.entries.size(); ++e)
+    changed |= LoopBands(result, e, together).run();
   if (!changed) return std::nullopt;
-  for (size_t e = 0; e < result.entries.size(); ++e) join_bands(result, e);
+  for (size_t e = 0; e < result.entries.size(); ++e) join_bands(result, e, together);
   loop::drop_uncalled(result);
   loop::separate_calls(result);  // passes before the schedule leave kernels of several calls alone
   return result;

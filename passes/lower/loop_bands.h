@@ -8,10 +8,12 @@
 #include <optional>
 
 #include "ir/loop/program.h"
+#include "passes/lower/join_bands.h"
 
 namespace backcast {
 
 /// Nothing when no loop of constant length has such rows in front of it.
-std::optional<loop::Program> loop_bands(const loop::Program& program);
+std::optional<loop::Program> loop_bands(const loop::Program& program,
+                                        TripsTogether together = TripsTogether::as_tiles);
 
 }  // namespace backcast

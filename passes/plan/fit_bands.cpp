@@ -38,10 +38,12 @@ std::string describe(const Program& program, const BandsForMemory& bands, int64_
 }
 
 /// The same for rows of loops, before bands of other steps are told.
-std::string describe_loops(int64_t before, int64_t after) {
-  return fmt::format("computes what loops read a few trips at a time, arena {} → {} bytes", before,
-                     after);
+std::string describe_loops(TripsTogether together, int64_t before, int64_t after) {
+  return fmt::format("computes what loops read {} at a time, arena {} → {} bytes",
+                     together == TripsTogether::one ? "one trip" : "a few trips", before, after);
 }
+
+constexpr TripsTogether kTrips[] = {TripsTogether::as_tiles, TripsTogether::one};
 
 void tell(std::string* summary, const std::string& loops, const std::string& bands) {
   if (summary == nullptr) return;
@@ -78,14 +80,14 @@ Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram,
   int64_t least = whole.arena_bytes;
   Program start = program;
   std::string loops;
-  if (std::optional<Program> tried = loop_bands(program)) {
-    const int64_t arena = planned(*tried).arena_bytes;
-    if (arena < least) {
-      loops = describe_loops(least, arena);
-      tell(summary, loops, "");
-      best = start = *std::move(tried);
-      least = arena;
-    }
+  for (const TripsTogether together : kTrips) {
+    std::optional<Program> tried = least > budget ? loop_bands(program, together) : std::nullopt;
+    const int64_t arena = tried ? planned(*tried).arena_bytes : least;
+    if (arena >= least) continue;
+    loops = describe_loops(together, whole.arena_bytes, arena);
+    tell(summary, loops, "");
+    best = start = *std::move(tried);
+    least = arena;
   }
   std::vector<BandChoice> before;
   /// The arena that bands chosen for a goal lead to; nothing where they are those of the last one.
@@ -134,15 +136,16 @@ Program worthwhile_bands(const Program& program, const TargetInfo& target,
   const auto is_worth = [&](const Outcome& outcome) {
     return outcome.executed <= most_executed && outcome.price < least;
   };
-  if (std::optional<Program> tried = loop_bands(program)) {
+  for (const TripsTogether together : kTrips) {
+    std::optional<Program> tried = loop_bands(program, together);
+    if (!tried) break;
     const Program result = planned.again(*tried);
     const Outcome outcome = outcome_of(result);
-    if (is_worth(outcome)) {
-      loops = describe_loops(whole.arena_bytes, result.arena_bytes);
-      tell(summary, loops, "");
-      start = *std::move(tried);
-      least = outcome.price;
-    }
+    if (!is_worth(outcome)) continue;
+    loops = describe_loops(together, whole.arena_bytes, result.arena_bytes);
+    tell(summary, loops, "");
+    start = *std::move(tried);
+    least = outcome.price;
   }
   Program best = start;
   std::vector<BandChoice> before;

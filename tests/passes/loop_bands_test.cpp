@@ -112,9 +112,10 @@ int64_t largest_arena_buffer(const loop::Program& program) {
   return most;
 }
 
-void check(const Recurrence& r, int64_t most_rows = 8) {
+void check(const Recurrence& r, int64_t most_rows = 8,
+           TripsTogether together = TripsTogether::as_tiles) {
   const loop::Program whole = fused(module_of(r));
-  const std::optional<loop::Program> bands = loop_bands(whole);
+  const std::optional<loop::Program> bands = loop_bands(whole, together);
   ASSERT_TRUE(bands.has_value()) << r.trips << "\n" << loop::print(whole);
   loop::verify(*bands);
   EXPECT_TRUE(equal(loop::parse_program(loop::print(*bands)), *bands));
@@ -138,6 +139,18 @@ TEST(LoopBands, KeepEveryValue) {
       for (const bool two_products : {false, true}) {
         check({.trips = trips, .reverse = reverse, .two_products = two_products});
       }
+    }
+  }
+}
+
+TEST(LoopBands, OfOneTripKeepEveryValue) {
+  for (const int64_t trips : {2, 3, 13, 16}) {
+    for (const bool reverse : {false, true}) {
+      for (const bool two_products : {false, true}) {
+        check({.trips = trips, .reverse = reverse, .two_products = two_products}, 2,
+              TripsTogether::one);
+      }
+      check({.trips = trips, .reverse = reverse, .stacked = true}, 2, TripsTogether::one);
     }
   }
 }
@@ -171,6 +184,17 @@ TEST(LoopBands, AreChosenOnMicrocontrollersWhereTheySaveMemory) {
   EXPECT_LT(arena(module, "cortex-m4", true), 300);
   EXPECT_GT(arena(module, "cortex-m4", false), 96 * 4 * 4);
   EXPECT_GT(arena(module, "x86-64-v3", true), 96 * 4 * 4);
+}
+
+TEST(LoopBands, AreOfOneTripWhereMemoryIsShort) {
+  const auto arena = [](std::optional<int64_t> ram) {
+    PipelineOptions options;
+    options.passes.ram = ram;
+    const Module module = module_of({.trips = 95});
+    return run_pipeline(module, *find_target("cortex-m4"), options).program.arena_bytes;
+  };
+  EXPECT_GE(arena(std::nullopt), 5 * 4 * 4);
+  EXPECT_LT(arena(4 * 4 * 4), 5 * 4 * 4);
 }
 
 }  // namespace
