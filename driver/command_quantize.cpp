@@ -91,10 +91,20 @@ Calls calls_of_folder(const std::string& folder, const std::string& model, Impor
   return calls;
 }
 
+std::string several(size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 void print(const QuantizedModel& model, size_t calls) {
-  fmt::print("int8       {} product{} with {} values in {} formats, ranges of {} call{}\n",
-             model.products, model.products == 1 ? "" : "s", model.values.size(), model.formats,
-             calls, calls == 1 ? "" : "s");
+  if (model.weights > 0) {
+    fmt::print("int8       {}\n", several(model.weights, "weight tensor"));
+  } else {
+    const std::string cells =
+        model.cells > 0 ? " and " + several(model.cells, "recurrent layer") : "";
+    fmt::print("int8       {}{} with {} in {}, ranges of {}\n", several(model.products, "product"),
+               cells, several(model.values.size(), "value"), several(model.formats, "format"),
+               several(calls, "call"));
+  }
   for (const std::string& left : model.left) fmt::print("float      {}\n", left);
   for (const auto& [name, format] : model.inputs) {
     fmt::print("input      \"{}\" is int8: value = {:.9g} · (integer - {})\n", name, format.scale,
@@ -121,22 +131,35 @@ void print_worst(std::vector<ValueError> errors) {
   fmt::print("worst      {}\n", text);
 }
 
+Calls read_calls(const Options& o, ImportOptions& options) {
+  if (o.data.empty() && o.request.weights_only) return {};
+  if (o.data.empty()) {
+    throw CompileError("--data says what the model will be given; only --weights-only needs none");
+  }
+  const bool is_folder = o.data.size() == 1 && fs::is_directory(o.data[0]);
+  return is_folder ? calls_of_folder(o.data[0], o.request.compile.model, options)
+                   : calls_of_files(o, options);
+}
+
+/// How far the written file's values are from those of the model.
+void print_errors(const QuantizedModel& model, const CompileRequest& written, const Calls& calls) {
+  std::vector<ValueError> errors = compare_models(model, written, calls);
+  const auto inner = errors.end() - static_cast<std::ptrdiff_t>(model.values.size());
+  std::for_each(errors.begin(), inner, [](const ValueError& error) { print(error); });
+  if (inner != errors.end()) print_worst({inner, errors.end()});
+}
+
 int run(Options& o) {
   CompileRequest& before = o.request.compile;
   before.import_options = o.import_flags.options();
-  const bool is_folder = o.data.size() == 1 && fs::is_directory(o.data[0]);
-  const Calls calls = is_folder ? calls_of_folder(o.data[0], before.model, before.import_options)
-                                : calls_of_files(o, before.import_options);
+  const Calls calls = read_calls(o, before.import_options);
   const QuantizedModel model = quantize_model(o.request, calls);
   const fs::path output = fs::absolute(o.output);
   write_files(output.parent_path().string(), {{output.filename().string(), model.bytes}});
   print(model, calls.size());
   CompileRequest after = before;
   after.model = o.output;
-  std::vector<ValueError> errors = compare_models(model, after, calls);
-  const auto inner = errors.end() - static_cast<std::ptrdiff_t>(model.values.size());
-  std::for_each(errors.begin(), inner, [](const ValueError& error) { print(error); });
-  print_worst({inner, errors.end()});
+  if (!calls.empty()) print_errors(model, after, calls);
   fmt::print("{}: {} bytes, of {}\n", o.output, model.bytes.size(), fs::file_size(before.model));
   return 0;
 }
@@ -149,9 +172,12 @@ Action add_quantize(CLI::App& app) {
   app.add_option("--data", o->data,
                  "what the model will be given, for the ranges of values: FILE or NAME=FILE, .npy "
                  "or .pb, with any number of examples along the first axis; or a folder with "
-                 "test_data_set_0 and so on")
-      ->required();
+                 "test_data_set_0 and so on");
   app.add_option("-o,--output", o->output, "ONNX file to write")->required();
+  app.add_flag(
+      "--weights-only", o->request.weights_only,
+      "weights become int8, and all is computed in floating point: no --data is needed, and "
+      "with some it is said how much is lost");
   app.add_option("--float", o->request.in_float,
                  "layers that stay in floating point: a regular expression for names of nodes; "
                  "repeatable");

@@ -9,6 +9,8 @@
 #include <regex>
 
 #include "frontend/onnx_proto.h"
+#include "frontend/quantise_weights.h"
+#include "passes/graph/constant_value.h"
 
 namespace backcast {
 namespace {
@@ -35,21 +37,44 @@ StaysFloat matcher(const std::vector<std::string>& patterns) {
 /// A model whose values of the plan are results, behind its outputs.
 std::shared_ptr<const RunningModel> observed_model(const QuantisationPlan& plan,
                                                    CompileRequest request) {
-  for (const QuantisationPlan::Value& value : plan.values) {
+  for (const QuantisationPlan::Cell& cell : plan.cells) {
+    if (!cell.is_named) request.import_options.named_outputs.push_back({cell.node, 0, cell.states});
+  }
+  for (const QuantisationPlan::Observed& value : plan.observed()) {
     request.import_options.observed.push_back(value.name);
   }
   return std::make_shared<const RunningModel>(request);
 }
 
-/// The least and the largest element of every value of the plan.
+/// The values of constants that nodes compute.
+ComputedConstants computed_constants(const std::set<std::string>& names,
+                                     const CompileRequest& request) {
+  ComputedConstants values;
+  if (names.empty()) return values;
+  ImportOptions options = request.import_options;
+  options.observed.assign(names.begin(), names.end());
+  const ImportedModel model = import_model(request.model, options);
+  const Function& main = model.module.function("main");
+  const std::vector<ValueId>& results = main.node(main.result).operands;
+  auto result = results.end() - static_cast<std::ptrdiff_t>(names.size());
+  for (const std::string& name : names) {
+    BC_CHECK(is_made_of_constants(main, *result), "\"{}\" is no constant", name);
+    values.emplace(name, constant_value(model.module, main, *result++).tensor);
+  }
+  return values;
+}
+
+/// The least and the largest element of what decides about formats, which the last results of the
+/// model are.
 std::map<std::string, ObservedRange> ranges_of(const QuantisationPlan& plan,
                                                const RunningModel& model, const Calls& calls) {
   std::map<std::string, ObservedRange> ranges;
-  const size_t first = model.output_names().size() - plan.values.size();
+  const std::vector<QuantisationPlan::Observed> observed = plan.observed();
+  const size_t first = model.output_names().size() - observed.size();
   for (const std::vector<Literal>& inputs : calls) {
     const std::vector<Literal> results = model.run(inputs);
-    for (size_t i = 0; i < plan.values.size(); ++i) {
-      ObservedRange& range = ranges[plan.values[i].name];
+    for (size_t i = 0; i < observed.size(); ++i) {
+      ObservedRange& range = ranges[observed[i].name];
       for (const double x : results[first + i].as_doubles()) {
         // A NaN stays.
         range.low = x >= range.low ? range.low : x;
@@ -87,6 +112,51 @@ void add(const Literal& expected, const Literal& actual, ValueError& error) {
   }
 }
 
+/// `what`: that there is none of.
+CompileError nothing_to_quantise(const char* what, const std::vector<std::string>& left) {
+  if (left.empty()) return CompileError(fmt::format("there is nothing to quantise: {}", what));
+  return CompileError(fmt::format("there is nothing to quantise:\n  {}", fmt::join(left, "\n  ")));
+}
+
+QuantizedModel quantize_weights(const QuantizeRequest& request, const OnnxModel& model,
+                                std::string_view bytes, const fs::path& folder, bool runs) {
+  const WeightPlan plan = plan_weights(model.graph, matcher(request.in_float));
+  const QuantisedWeights quantised =
+      quantise_weights(model, plan, computed_constants(plan.computed, request.compile), folder);
+  if (quantised.tensors == 0) throw nothing_to_quantise("no weights", plan.left);
+  QuantizedModel result;
+  result.bytes = edited_model(bytes, quantised.edit, folder);
+  result.weights = quantised.tensors;
+  result.left = plan.left;
+  if (runs) result.original = std::make_shared<const RunningModel>(request.compile);
+  return result;
+}
+
+QuantizedModel quantize_values(const QuantizeRequest& request, const OnnxModel& model,
+                               std::string_view bytes, const fs::path& folder, const Calls& calls) {
+  const QuantisationPlan plan = plan_quantisation(model.graph, matcher(request.in_float));
+  if (plan.products.empty() && plan.cells.empty()) {
+    throw nothing_to_quantise("no convolution, dense layer, matrix product or recurrent layer",
+                              plan.left);
+  }
+  QuantizedModel result;
+  result.original = observed_model(plan, request.compile);
+  const QuantisedGraph quantised = quantise(model, plan,
+                                            {ranges_of(plan, *result.original, calls),
+                                             computed_constants(plan.computed, request.compile)},
+                                            request.integer_inputs, folder);
+  result.bytes = edited_model(bytes, quantised.edit, folder);
+  result.products = plan.products.size();
+  result.cells = plan.cells.size();
+  result.formats = plan.formats;
+  result.left = plan.left;
+  result.inputs = quantised.inputs;
+  for (const QuantisationPlan::Value& value : plan.values) {
+    if (!result.inputs.contains(value.name)) result.values.push_back(value.name);
+  }
+  return result;
+}
+
 }  // namespace
 
 QuantizedModel quantize_model(const QuantizeRequest& request, const Calls& calls) {
@@ -95,28 +165,8 @@ QuantizedModel quantize_model(const QuantizeRequest& request, const Calls& calls
     const std::string bytes = read_file(path);
     const fs::path folder = fs::absolute(path).parent_path();
     const OnnxModel model = parse_model_proto(bytes);
-    const QuantisationPlan plan = plan_quantisation(model.graph, matcher(request.in_float));
-    if (plan.products.empty()) {
-      throw CompileError(fmt::format("there is nothing to quantise{}{}",
-                                     plan.left.empty()
-                                         ? ": no convolution, dense layer or matrix product "
-                                           "(recurrent cells stay in floating point)"
-                                         : ":\n  ",
-                                     fmt::join(plan.left, "\n  ")));
-    }
-    QuantizedModel result;
-    result.original = observed_model(plan, request.compile);
-    const std::map<std::string, ObservedRange> ranges = ranges_of(plan, *result.original, calls);
-    const QuantisedGraph quantised = quantise(model, plan, ranges, request.integer_inputs, folder);
-    result.bytes = edited_model(bytes, quantised.edit, folder);
-    result.products = plan.products.size();
-    result.formats = plan.formats;
-    result.left = plan.left;
-    result.inputs = quantised.inputs;
-    for (const QuantisationPlan::Value& value : plan.values) {
-      if (!result.inputs.contains(value.name)) result.values.push_back(value.name);
-    }
-    return result;
+    return request.weights_only ? quantize_weights(request, model, bytes, folder, !calls.empty())
+                                : quantize_values(request, model, bytes, folder, calls);
   });
 }
 

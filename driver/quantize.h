@@ -19,11 +19,13 @@ struct QuantizeRequest {
   CompileRequest compile;             // of the model in floating point, for this machine
   std::vector<std::string> in_float;  // regular expressions for names of nodes
   bool integer_inputs = false;
+  bool weights_only = false;
 };
 
 struct QuantizedModel {
-  std::string bytes;  // of the ONNX file
-  size_t products = 0, formats = 0;
+  std::string bytes;                            // of the ONNX file
+  size_t products = 0, cells = 0, formats = 0;  // cells: recurrent layers
+  size_t weights = 0;                           // tensors, of weights_only
   std::vector<std::string> values;  // that are rounded, before which they have their names
   std::vector<std::string> left;    // see QuantisationPlan
   std::map<std::string, ValueFormat> inputs;     // that are i8 now
@@ -31,7 +33,8 @@ struct QuantizedModel {
 };
 
 /// Runs the model on the calls, which `compile.import_options` know the shapes of, and quantises it
-/// for the ranges that values have there. CompileError when nothing can be quantised.
+/// for the ranges that values have there; weights alone need no calls. CompileError when nothing
+/// can be quantised.
 QuantizedModel quantize_model(const QuantizeRequest& request, const Calls& calls);
 
 /// How far a value is from what it should be, over all calls.

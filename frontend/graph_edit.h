@@ -15,13 +15,13 @@
 
 namespace backcast {
 
-/// Nodes are named by their places before the edit. Initializers that nobody reads any more are
-/// left out.
+/// Nodes are named by their places before the edit. Nodes and initializers that nobody reads any
+/// more are left out.
 struct GraphEdit {
   using Place = std::pair<size_t, size_t>;  // node, input or output
   struct Insertion {
     std::optional<size_t> behind;  // none: in front of all nodes
-    OnnxNode node;                 // attributes: integers only
+    OnnxNode node;                 // attributes: integers and graphs
   };
   std::map<std::string, Literal> initializers;  // new ones
   std::vector<Insertion> insertions;            // in order

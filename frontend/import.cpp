@@ -48,6 +48,11 @@ ImportedModel import_graph(OnnxModel model, const std::filesystem::path& model_d
   const std::vector<std::string> quantised = quantised_weights(model.graph);
   const Unquantised edit = unquantise(model.graph, options.unquantised, model_dir);
   apply(edit, model.graph);
+  for (const ImportOptions::NamedOutput& output : options.named_outputs) {
+    std::vector<std::string>& outputs = model.graph.nodes.at(output.node).outputs;
+    outputs.resize(std::max(outputs.size(), output.output + 1));
+    outputs[output.output] = output.name;
+  }
   for (const std::string& name : options.observed) {
     model.graph.outputs.emplace_back().name = name;
   }

@@ -47,6 +47,12 @@ struct ImportOptions {
   /// numbers, those that DequantizeLinear makes of them. Behind either nothing is rounded;
   /// rectifiers that a quantiser left to the format stay (frontend/unquantise.h).
   std::set<std::string> unquantised;
+  /// Names for outputs that nodes of the graph leave out; `observed` may list them.
+  struct NamedOutput {
+    size_t node = 0, output = 0;
+    std::string name;
+  };
+  std::vector<NamedOutput> named_outputs;
   /// Values of the graph that are results as well, behind its outputs, in this order.
   std::vector<std::string> observed;
   /// What the operator Gradient is imported with, for this folder knows no passes; without one it

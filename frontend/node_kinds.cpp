@@ -4,6 +4,8 @@
 #include <set>
 #include <string>
 
+#include "frontend/recurrent_cell.h"
+
 namespace backcast {
 namespace {
 
@@ -58,6 +60,7 @@ NodeKind kind_of(const OnnxNode& node) {
   if (kProducts.contains(type)) return NodeKind::product;
   const bool moves = is_movement(node) || takes_nearest(node);
   if (moves || (type == "Pad" && pads_with_zero(node))) return NodeKind::movement;
+  if (is_recurrent(node)) return NodeKind::recurrent;
   if (node.outputs.size() > 1) return NodeKind::other;
   if (type == "Concat") return NodeKind::concatenation;
   if (kMeans.contains(type)) return NodeKind::mean;
@@ -70,6 +73,30 @@ NodeKind kind_of(const OnnxNode& node) {
 bool is_cheap(const OnnxNode& node) { return kCheap.contains(node.op_type); }
 
 bool shrinks(const OnnxNode& node) { return kShrinking.contains(node.op_type); }
+
+std::vector<size_t> weight_inputs(const OnnxNode& node) {
+  std::vector<size_t> places;
+  const NodeKind kind = kind_of(node);
+  if (kind == NodeKind::product) places = operands(node);
+  if (kind == NodeKind::recurrent) {
+    places = {recurrent_input::kWeights, recurrent_input::kRecurrentWeights};
+  }
+  if (kind == NodeKind::movement && node.op_type == "Gather") places = {0};
+  return places;
+}
+
+std::optional<size_t> channel_axis(const OnnxNode& node, size_t input, size_t rank) {
+  if (is_recurrent(node)) return 1;
+  if (node.op_type == "Gather") {
+    return integer_attribute(node, "axis", 0) == 0 ? std::optional<size_t>(0) : std::nullopt;
+  }
+  if (node.op_type == "Conv") return 0;
+  if (node.op_type == "ConvTranspose") {
+    return integer_attribute(node, "group", 1) == 1 ? std::optional<size_t>(1) : std::nullopt;
+  }
+  if (input != 1 || rank != 2) return std::nullopt;
+  return node.op_type == "Gemm" && integer_attribute(node, "transB", 0) != 0 ? 0 : 1;
+}
 
 std::vector<size_t> operands(const OnnxNode& node) {
   size_t count = 1;

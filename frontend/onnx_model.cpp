@@ -2,6 +2,7 @@
 #include "frontend/onnx_model.h"
 
 #include <iterator>
+#include <utility>
 
 namespace backcast {
 
@@ -10,6 +11,30 @@ const OnnxAttribute* find_attribute(const OnnxNode& node, std::string_view name)
     if (attribute.name == name) return &attribute;
   }
   return nullptr;
+}
+
+OnnxAttribute made_attribute(std::string name, int64_t value) {
+  OnnxAttribute attribute;
+  attribute.name = std::move(name);
+  attribute.kind = OnnxAttribute::Kind::integer;
+  attribute.i = value;
+  return attribute;
+}
+
+OnnxAttribute made_attribute(std::string name, std::vector<int64_t> values) {
+  OnnxAttribute attribute;
+  attribute.name = std::move(name);
+  attribute.kind = OnnxAttribute::Kind::integers;
+  attribute.ints = std::move(values);
+  return attribute;
+}
+
+OnnxAttribute made_attribute(std::string name, std::shared_ptr<const OnnxGraph> graph) {
+  OnnxAttribute attribute;
+  attribute.name = std::move(name);
+  attribute.kind = OnnxAttribute::Kind::graph;
+  attribute.g = std::move(graph);
+  return attribute;
 }
 
 int64_t integer_attribute(const OnnxNode& node, std::string_view name, int64_t fallback) {

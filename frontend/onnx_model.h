@@ -114,6 +114,11 @@ const OnnxAttribute* find_attribute(const OnnxNode& node, std::string_view name)
 int64_t integer_attribute(const OnnxNode& node, std::string_view name, int64_t fallback);
 double real_attribute(const OnnxNode& node, std::string_view name, double fallback);
 
+/// A new one.
+OnnxAttribute made_attribute(std::string name, int64_t value);
+OnnxAttribute made_attribute(std::string name, std::vector<int64_t> values);
+OnnxAttribute made_attribute(std::string name, std::shared_ptr<const OnnxGraph> graph);
+
 /// "float", "int64", "float8e4m3fn", … or "type 99".
 std::string onnx_type_name(int64_t data_type);
 

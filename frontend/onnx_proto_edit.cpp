@@ -137,6 +137,30 @@ void apply(const Unquantised& edit, onnx::GraphProto& graph) {
   }
 }
 
+onnx::GraphProto message_of(const OnnxGraph& graph);
+
+onnx::AttributeProto message_of(const OnnxAttribute& attribute) {
+  onnx::AttributeProto message;
+  message.set_name(attribute.name);
+  switch (attribute.kind) {
+    case OnnxAttribute::Kind::integer:
+      message.set_type(onnx::AttributeProto::INT);
+      message.set_i(attribute.i);
+      break;
+    case OnnxAttribute::Kind::integers:
+      message.set_type(onnx::AttributeProto::INTS);
+      for (const int64_t value : attribute.ints) message.add_ints(value);
+      break;
+    case OnnxAttribute::Kind::graph:
+      message.set_type(onnx::AttributeProto::GRAPH);
+      *message.mutable_g() = message_of(*attribute.g);
+      break;
+    default:
+      BC_CHECK(false, "{} is of another kind", attribute.name);
+  }
+  return message;
+}
+
 onnx::NodeProto message_of(const OnnxNode& node) {
   onnx::NodeProto message;
   message.set_name(node.name);
@@ -145,12 +169,26 @@ onnx::NodeProto message_of(const OnnxNode& node) {
   for (const std::string& input : node.inputs) message.add_input(input);
   for (const std::string& output : node.outputs) message.add_output(output);
   for (const OnnxAttribute& attribute : node.attributes) {
-    BC_CHECK(attribute.kind == OnnxAttribute::Kind::integer, "{} is no integer", attribute.name);
-    onnx::AttributeProto& to = *message.add_attribute();
-    to.set_name(attribute.name);
-    to.set_type(onnx::AttributeProto::INT);
-    to.set_i(attribute.i);
+    *message.add_attribute() = message_of(attribute);
   }
+  return message;
+}
+
+/// Of nodes alone; shapes of inputs and outputs are left to who reads it.
+onnx::GraphProto message_of(const OnnxGraph& graph) {
+  onnx::GraphProto message;
+  message.set_name(graph.name);
+  for (const OnnxNode& node : graph.nodes) *message.add_node() = message_of(node);
+  const auto add = [](const std::vector<OnnxValueInfo>& from, auto& to) {
+    for (const OnnxValueInfo& info : from) {
+      onnx::ValueInfoProto& value = *to.Add();
+      value.set_name(info.name);
+      value.mutable_type()->mutable_tensor_type()->set_elem_type(
+          static_cast<int32_t>(info.element_type));
+    }
+  };
+  add(graph.inputs, *message.mutable_input());
+  add(graph.outputs, *message.mutable_output());
   return message;
 }
 
@@ -188,12 +226,34 @@ void remove(const std::set<std::string>& names, Field& field) {
   field.erase(std::remove_if(field.begin(), field.end(), is_removed), field.end());
 }
 
+/// Removes nodes of which all that was used, by `users`, is used no more.
+void remove_unused_nodes(const std::map<std::string, std::set<size_t>>& users,
+                         onnx::GraphProto& graph) {
+  for (bool changed = true; changed;) {
+    const auto users_now = users_of(mirror_of(graph, nullptr));
+    const auto is_unused = [&](const onnx::NodeProto& node) {
+      bool was_used = false, is_used = false;
+      for (const std::string& output : node.output()) {
+        was_used = was_used || users.contains(output);
+        is_used = is_used || users_now.contains(output);
+      }
+      return was_used && !is_used;
+    };
+    auto& nodes = *graph.mutable_node();
+    const auto unused = std::remove_if(nodes.begin(), nodes.end(), is_unused);
+    changed = unused != nodes.end();
+    nodes.erase(unused, nodes.end());
+  }
+}
+
 /// See graph_edit.h.
 void apply(const GraphEdit& edit, onnx::GraphProto& graph) {
   const OnnxGraph before = mirror_of(graph, nullptr);
+  const auto users = users_of(before);
   edit_nodes(edit, graph);
+  remove_unused_nodes(users, graph);
   const OnnxGraph after = mirror_of(graph, nullptr);
-  const auto users = users_of(before), users_now = users_of(after);
+  const auto users_now = users_of(after);
   std::set<std::string> unused;
   for (const OnnxTensor& tensor : before.initializers) {
     if (users.contains(tensor.name) && !users_now.contains(tensor.name)) unused.insert(tensor.name);

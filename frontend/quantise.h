@@ -10,6 +10,7 @@
 #include "frontend/graph_edit.h"
 #include "frontend/onnx_model.h"
 #include "frontend/quantise_plan.h"
+#include "frontend/quantised_parts.h"
 
 namespace backcast {
 
@@ -17,10 +18,11 @@ struct ObservedRange {
   double low = 0, high = 0;
 };
 
-/// x = scale · (q - zero) for q in i8.
-struct ValueFormat {
-  double scale = 1;
-  int64_t zero = 0;
+/// What running the model tells about a plan: by name, the ranges of `observed()` and the values of
+/// `computed`.
+struct Observation {
+  std::map<std::string, ObservedRange> ranges;
+  ComputedConstants computed;
 };
 
 struct QuantisedGraph {
@@ -28,7 +30,7 @@ struct QuantisedGraph {
   std::map<std::string, ValueFormat> inputs;  // of the graph that are integers from now on
 };
 
-/// What carries out a plan for a graph; `ranges` are those of the plan's values. Values are i8 with
+/// What carries out a plan for a graph. Values are i8 with
 /// one scale and zero point each, so that zero and the whole range are representable; weights are
 /// i8 in -127..127 with a scale for each output channel, biases i32 by the product of both scales
 /// (Jacob et al., 2018). BatchNormalization behind a convolution goes into its weights. With
@@ -36,7 +38,7 @@ struct QuantisedGraph {
 /// Below opset 13, which knows no scale per channel, the operators are ONNX Runtime's.
 /// CompileError when a range is not finite, or when data cannot be read.
 QuantisedGraph quantise(const OnnxModel& model, const QuantisationPlan& plan,
-                        const std::map<std::string, ObservedRange>& ranges, bool integer_inputs,
+                        const Observation& observation, bool integer_inputs,
                         const std::filesystem::path& model_dir);
 
 }  // namespace backcast

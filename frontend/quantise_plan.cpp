@@ -7,8 +7,10 @@
 #include <numeric>
 #include <set>
 
+#include "frontend/constant_names.h"
 #include "frontend/graph_names.h"
 #include "frontend/node_kinds.h"
+#include "frontend/recurrent_cell.h"
 
 namespace backcast {
 namespace {
@@ -46,13 +48,17 @@ class Planner {
       : graph_(graph),
         order_(topological_order(graph.nodes)),
         users_(users_of(graph)),
-        constants_(constants_of(graph)) {
+        constants_(graph),
+        taken_(defined_names(graph)) {
     for (const OnnxNode& node : graph.nodes) kinds_.push_back(kind_of(node));
     for (const OnnxValueInfo& input : graph.inputs) {
-      if (constants_.contains(input.name) || input.element_type != onnx_type::kFloat) continue;
+      if (constants_.is_constant(input.name) || input.element_type != onnx_type::kFloat) continue;
       values_[input.name] = {.is_integer_born = true, .source = input.name};
     }
-    for (const size_t i : order_) derive(i);
+    for (const OnnxNode& node : graph.nodes) {
+      if (node.op_type != "DequantizeLinear") continue;
+      dequantised_.insert(node.outputs.begin(), node.outputs.end());
+    }
     for (size_t k = 0; k < order_.size(); ++k) follow(order_[k], k);
     for (const size_t i : order_) choose(i, stays_float);
     for (auto i = order_.rbegin(); i != order_.rend(); ++i) want(*i);
@@ -64,19 +70,16 @@ class Planner {
       for (const std::string& output : graph_.nodes[i].outputs) add(output);
     }
     join_formats();
+    note_computed();
     return std::move(plan_);
   }
 
  private:
-  bool is_constant(const std::string& name) const {
-    return name.empty() || constants_.contains(name) || derived_.contains(name);
-  }
-
   /// Operands that are no constants.
   std::vector<std::string> variables(const OnnxNode& node) const {
     std::vector<std::string> names;
     for (const size_t i : operands(node)) {
-      if (!is_constant(node.inputs[i])) names.push_back(node.inputs[i]);
+      if (!constants_.is_constant(node.inputs[i])) names.push_back(node.inputs[i]);
     }
     return names;
   }
@@ -89,23 +92,8 @@ class Planner {
     return reader < graph_.nodes.size() ? std::optional(reader) : std::nullopt;
   }
 
-  bool is_float_tensor(const std::string& name) const {
-    return constants_.contains(name) && constants_.at(name)->data_type == onnx_type::kFloat;
-  }
-
   std::string name_of(const OnnxNode& node) const {
     return node.name.empty() ? node.outputs[0] : node.name;
-  }
-
-  void derive(size_t i) {
-    const OnnxNode& node = graph_.nodes[i];
-    const auto is_known = [&](const std::string& name) { return is_constant(name); };
-    if (kinds_[i] != NodeKind::other && std::ranges::all_of(node.inputs, is_known)) {
-      derived_.insert(node.outputs.begin(), node.outputs.end());
-    }
-    if (node.op_type == "DequantizeLinear") {
-      dequantised_.insert(node.outputs.begin(), node.outputs.end());
-    }
   }
 
   /// Whether products led to it, or an input of the model in f32.
@@ -115,34 +103,68 @@ class Planner {
   }
 
   bool has_f32_factor(const OnnxNode& product) const {
+    if (is_recurrent(product))
+      return constants_.is_float(product.inputs[recurrent_input::kWeights]);
     return std::ranges::any_of(operands(product), [&](size_t i) {
-      return is_float_tensor(product.inputs[i]) || is_born(product.inputs[i]);
+      return constants_.is_float(product.inputs[i]) || is_born(product.inputs[i]);
     });
   }
 
   void choose(size_t i, const StaysFloat& stays_float) {
     const OnnxNode& node = graph_.nodes[i];
     const std::vector<std::string> data = variables(node);
-    if (kinds_[i] != NodeKind::product || data.empty()) return;
-    const auto leave = [&](const char* why) {
+    if (!has_products(i) || data.empty()) return;
+    const auto leave = [&](const std::string& why) {
       plan_.left.push_back(fmt::format("{} ({}): {}", name_of(node), node.op_type, why));
     };
     if (stays_float(node)) return leave("as was asked");
+    if (kinds_[i] == NodeKind::recurrent) {
+      const std::string why = why_cell_stays(node);
+      return why.empty() ? add_cell(i) : leave(why);
+    }
     QuantisationPlan::Product product{.node = i, .weight = {}, .norm = {}};
     for (const size_t input : operands(node)) {
-      if (constants_.contains(node.inputs[input])) product.weight = input;
+      if (constants_.is_constant(node.inputs[input])) product.weight = input;
     }
     const auto is_quantised = [&](const std::string& name) { return dequantised_.contains(name); };
     if (std::ranges::any_of(data, is_quantised)) return leave("it is quantised already");
     const bool is_convolution = node.op_type.starts_with("Conv");
     if (is_convolution && product.weight != 1u) return leave("its weights are computed");
-    if (product.weight && !is_float_tensor(node.inputs[*product.weight])) {
+    if (product.weight && !constants_.is_float(node.inputs[*product.weight])) {
       return leave("its weights are no f32");
     }
     if (!has_f32_factor(node)) return leave("neither factor is known to be f32");
     if (is_convolution) product.norm = norm_behind(node);
     products_.insert(i);
     plan_.products.push_back(product);
+  }
+
+  /// Products, or a cell with some.
+  bool has_products(size_t i) const {
+    return kinds_[i] == NodeKind::product || kinds_[i] == NodeKind::recurrent;
+  }
+
+  std::string why_cell_stays(const OnnxNode& node) const {
+    namespace place = recurrent_input;
+    for (const size_t i : {place::kWeights, place::kRecurrentWeights, place::kBias}) {
+      if (i == place::kBias && !has_input(node, i)) continue;
+      if (!constants_.is_constant(node.inputs[i])) return "its weights are computed";
+      if (!constants_.is_float(node.inputs[i])) return "its weights are no f32";
+    }
+    if (dequantised_.contains(node.inputs[place::kData])) return "it is quantised already";
+    return why_not_plain(node);
+  }
+
+  void add_cell(size_t i) {
+    const OnnxNode& node = graph_.nodes[i];
+    QuantisationPlan::Cell cell{.node = i, .format = groups_.add()};
+    cell.is_named = !node.outputs[0].empty();
+    cell.states = cell.is_named ? node.outputs[0] : free_name(name_of(node) + "_states", taken_);
+    if (has_input(node, recurrent_input::kHidden)) {
+      cell.initial = node.inputs[recurrent_input::kHidden];
+    }
+    products_.insert(i);
+    plan_.cells.push_back(std::move(cell));
   }
 
   /// A BatchNormalization of constants that alone reads a convolution.
@@ -156,8 +178,8 @@ class Planner {
     const bool has_bias = convolution.inputs.size() > 2 && !convolution.inputs[2].empty();
     std::vector<std::string> needed(norm.inputs.begin() + 1, norm.inputs.end());
     if (has_bias) needed.push_back(convolution.inputs[2]);
-    const bool known =
-        std::ranges::all_of(needed, [&](const std::string& name) { return is_float_tensor(name); });
+    const bool known = std::ranges::all_of(
+        needed, [&](const std::string& name) { return constants_.is_float(name); });
     return known ? reader : std::nullopt;
   }
 
@@ -167,14 +189,17 @@ class Planner {
     const std::vector<std::string> data = variables(node);
     if (kinds_[i] == NodeKind::other || data.empty()) return;
     const bool is_product = kinds_[i] == NodeKind::product;
+    const bool is_cell = kinds_[i] == NodeKind::recurrent;
     const auto born = [&](const std::string& name) { return is_born(name); };
-    const bool result_is_born = is_product ? has_f32_factor(node) : std::ranges::all_of(data, born);
+    const bool result_is_born =
+        has_products(i) ? has_f32_factor(node) : std::ranges::all_of(data, born);
     std::set<std::string> sources;
     for (const std::string& name : data) {
       const auto found = values_.find(name);
       sources.insert(found == values_.end() ? name : found->second.source);
     }
     for (const std::string& output : node.outputs) {
+      if (output.empty() || (is_cell && &output - node.outputs.data() > 1)) continue;
       Dependent& result = values_[output];
       result = {.is_integer_born = result_is_born, .source = output, .position = position};
       if (kinds_[i] == NodeKind::elementwise && !absorbs(i, data) && sources.size() == 1) {
@@ -203,7 +228,7 @@ class Planner {
   void want(size_t i) {
     const OnnxNode& node = graph_.nodes[i];
     bool wanted = products_.contains(i);
-    if (kinds_[i] != NodeKind::other && kinds_[i] != NodeKind::product) {
+    if (kinds_[i] != NodeKind::other && !has_products(i)) {
       wanted = std::ranges::any_of(node.outputs, [&](const std::string& output) {
         const auto found = values_.find(output);
         return found != values_.end() && found->second.is_integer_born &&
@@ -212,10 +237,6 @@ class Planner {
     }
     if (!wanted) return;
     for (const std::string& name : variables(node)) values_[name].is_wanted = true;
-    if (!products_.contains(i)) return;
-    for (const size_t input : operands(node)) {  // a constant that is computed, too
-      if (!constants_.contains(node.inputs[input])) values_[node.inputs[input]].is_wanted = true;
-    }
   }
 
   /// Within a function of one value, which is not rounded there.
@@ -247,7 +268,8 @@ class Planner {
     if (!result.readers.empty()) plan_.values.push_back(std::move(result));
   }
 
-  /// Elements that are moved keep their scale; what is concatenated has the result's.
+  /// Elements that are moved keep their scale; what is concatenated has the result's, and what a
+  /// cell gives its state's.
   void join_formats() {
     std::map<std::string, size_t> formats;
     for (const QuantisationPlan::Value& value : plan_.values) formats[value.name] = value.format;
@@ -261,19 +283,50 @@ class Planner {
         }
       }
     }
-    std::map<size_t, size_t> numbers;
-    for (QuantisationPlan::Value& value : plan_.values) {
-      value.format = numbers.emplace(groups_.of(value.format), numbers.size()).first->second;
+    for (const QuantisationPlan::Cell& cell : plan_.cells) {
+      const std::vector<std::string>& outputs = graph_.nodes[cell.node].outputs;
+      for (size_t k = 0; k < std::min<size_t>(outputs.size(), 2); ++k) {
+        if (formats.contains(outputs[k])) groups_.join(formats.at(outputs[k]), cell.format);
+      }
     }
+    std::map<size_t, size_t> numbers;
+    const auto number = [&](size_t format) {
+      return numbers.emplace(groups_.of(format), numbers.size()).first->second;
+    };
+    for (QuantisationPlan::Value& value : plan_.values) {
+      value.format = number(value.format);
+    }
+    for (QuantisationPlan::Cell& cell : plan_.cells) cell.format = number(cell.format);
     plan_.formats = numbers.size();
+  }
+
+  /// Weights and biases that nodes compute.
+  void note_computed() {
+    const auto add = [&](const std::string& name) {
+      if (constants_.is_computed(name)) plan_.computed.insert(name);
+    };
+    for (const QuantisationPlan::Product& product : plan_.products) {
+      if (!product.weight) continue;
+      const OnnxNode& node = graph_.nodes[product.node];
+      add(node.inputs[*product.weight]);
+      if (node.inputs.size() > 2) add(node.inputs[2]);
+      if (!product.norm) continue;
+      for (const std::string& name : graph_.nodes[*product.norm].inputs) add(name);
+    }
+    for (const QuantisationPlan::Cell& cell : plan_.cells) {
+      const OnnxNode& node = graph_.nodes[cell.node];
+      for (size_t i = recurrent_input::kWeights; i <= recurrent_input::kBias; ++i) {
+        if (has_input(node, i)) add(node.inputs[i]);
+      }
+    }
   }
 
   const OnnxGraph& graph_;
   const std::vector<size_t> order_;
   const std::map<std::string, std::set<size_t>> users_;
-  const std::map<std::string, const OnnxTensor*> constants_;
+  const ConstantNames constants_;
   std::vector<NodeKind> kinds_;
-  std::set<std::string> derived_;  // computed from constants alone
+  std::set<std::string> taken_;  // names
   std::set<std::string> dequantised_;
   std::set<size_t> products_;  // that take integers
   std::map<std::string, Dependent> values_;
@@ -282,6 +335,20 @@ class Planner {
 };
 
 }  // namespace
+
+std::vector<QuantisationPlan::Observed> QuantisationPlan::observed() const {
+  std::vector<Observed> result;
+  std::set<std::string> names;
+  const auto add = [&](const std::string& name, size_t format) {
+    if (!name.empty() && names.insert(name).second) result.push_back({name, format});
+  };
+  for (const Value& value : values) add(value.name, value.format);
+  for (const Cell& cell : cells) {
+    add(cell.states, cell.format);
+    add(cell.initial, cell.format);
+  }
+  return result;
+}
 
 QuantisationPlan plan_quantisation(const OnnxGraph& graph, const StaysFloat& stays_float) {
   return Planner(graph, stays_float).plan();

@@ -171,5 +171,70 @@ TEST(QuantisePlan, RowsOfATableAreNoConstants) {
   EXPECT_THAT(values_of(plan_of(m)), UnorderedElementsAre("e"));
 }
 
+TEST(QuantisePlan, WeightsThatNodesComputeAreConstants) {
+  ModelBuilder m;
+  m.input("x", {"4", "2"});
+  weights(m, "w", {2, 2});
+  m.node("turn", "Transpose", {"w"}, {"t"}).node("dense", "MatMul", {"x", "t"}, {"y"});
+  m.output("y");
+  const QuantisationPlan plan = plan_of(m);
+  EXPECT_THAT(values_of(plan), UnorderedElementsAre("x"));
+  EXPECT_THAT(plan.computed, UnorderedElementsAre("t"));
+  EXPECT_EQ(plan.products[0].weight, 1u);
+}
+
+/// x [3,1,2] and the layer `cell`, whose results are `names`.
+ModelBuilder recurrence(const std::string& op, const std::vector<std::string>& names,
+                        const std::vector<OnnxAttribute>& attributes = {}) {
+  ModelBuilder m;
+  m.input("x", {"3", "1", "2"}).input("h", {"1", "1", "2"});
+  const int64_t rows = op == "LSTM" ? 8 : op == "GRU" ? 6 : 2;
+  weights(m, "w", {1, rows, 2});
+  weights(m, "r", {1, rows, 2});
+  weights(m, "d", {2, 2});
+  m.node("cell", op, {"x", "w", "r", "", "", "h"}, names, attributes);
+  return m;
+}
+
+TEST(QuantisePlan, WhatCellsGiveHasTheirStatesFormat) {
+  ModelBuilder m = recurrence("LSTM", {"y", "last", "c"});
+  m.node("dense1", "MatMul", {"y", "d"}, {"a"}).node("dense2", "MatMul", {"c", "d"}, {"b"});
+  m.output("a").output("b").output("last");
+  const QuantisationPlan plan = plan_of(m);
+  EXPECT_THAT(values_of(plan), UnorderedElementsAre("x", "y", "c"));
+  ASSERT_EQ(plan.cells.size(), 1u);
+  EXPECT_EQ(plan.cells[0].states, "y");
+  EXPECT_EQ(plan.cells[0].initial, "h");
+  EXPECT_EQ(value_of(plan, "y").format, plan.cells[0].format);
+  EXPECT_NE(value_of(plan, "c").format, plan.cells[0].format);
+  EXPECT_NE(value_of(plan, "x").format, plan.cells[0].format);
+  EXPECT_EQ(plan.formats, 3u);
+  std::vector<std::string> observed;
+  for (const QuantisationPlan::Observed& value : plan.observed()) observed.push_back(value.name);
+  EXPECT_THAT(observed, UnorderedElementsAre("x", "y", "c", "h"));
+}
+
+TEST(QuantisePlan, StatesThatTheFileLeavesOutAreNamed) {
+  ModelBuilder m = recurrence("GRU", {"", "cell_states"});
+  m.output("cell_states");
+  const QuantisationPlan plan = plan_of(m);
+  ASSERT_EQ(plan.cells.size(), 1u);
+  EXPECT_FALSE(plan.cells[0].is_named);
+  EXPECT_THAT(plan.cells[0].states, ::testing::Not("cell_states"));
+}
+
+TEST(QuantisePlan, SaysWhichCellsItLeaves) {
+  const auto left = [](ModelBuilder m) { return plan_of(m).left; };
+  EXPECT_THAT(left(recurrence("RNN", {"y"}, {ModelBuilder::real("clip", 1)})),
+              ElementsAre("cell (RNN): it clips"));
+  EXPECT_THAT(left(recurrence("LSTM", {"y"}, {ModelBuilder::integer("input_forget", 1)})),
+              ElementsAre("cell (LSTM): its gates are coupled"));
+  ModelBuilder m = recurrence("GRU", {"y"});
+  m.model().graph.nodes[0].inputs[4] = "lengths";
+  EXPECT_THAT(left(m), ElementsAre("cell (GRU): sequences have lengths of their own"));
+  m.model().graph.nodes[0].inputs[1] = "computed";
+  EXPECT_THAT(left(m), ElementsAre("cell (GRU): its weights are computed"));
+}
+
 }  // namespace
 }  // namespace backcast

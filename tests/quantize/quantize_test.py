@@ -79,6 +79,40 @@ def every_kind(opset=21):
     return n.model(n.node("Softmax", f), [1, 6])
 
 
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+
+
+def recurrent(kind, direction="forward", opset=21, **attributes):
+    """A recurrent layer of 12 steps, what it gives last and a dense layer on each of its states."""
+    n = Network([12, 2, 8], opset)
+    count, rows = 2 if direction == "bidirectional" else 1, GATES[kind] * 16
+    inputs = ["x", n.weight(count, rows, 8), n.weight(count, rows, 16), n.weight(count, 2 * rows)]
+    y = n.node(kind, *inputs, hidden_size=16, direction=direction, **attributes)
+    n.nodes[-1].output.append("last")
+    scores = n.node("MatMul", y, n.weight(16, 5))
+    return n.model(n.node("Add", scores, n.node("ReduceMean", "last", keepdims=0)),
+                   [12, count, 2, 5])
+
+
+def decoded_recurrence(kind):
+    """Recurrent weights in 8 bits, which DequantizeLinear decodes."""
+    n = Network([24, 1, 8])
+    rows, hidden = GATES[kind] * 48, 48
+    weights = [n.weight(1, rows, 8), n.weight(1, rows, hidden)]
+    for i, name in enumerate(weights):
+        floats = numpy_helper.to_array(n.weights[i])[0]
+        scale = np.abs(floats).max(1) / 127
+        integers = np.rint(floats / scale[:, None]).astype(np.int8)
+        n.weights[i] = numpy_helper.from_array(integers, name)
+        n.weights.append(numpy_helper.from_array(scale.astype(np.float32), name + "_scale"))
+        decoded = n.node("DequantizeLinear", name, name + "_scale", axis=0)
+        weights[i] = n.node("Unsqueeze", decoded, "axes")
+    n.weights.append(numpy_helper.from_array(np.array([0]), "axes"))
+    attributes = {"linear_before_reset": 1} if kind == "GRU" else {}
+    y = n.node(kind, "x", *weights, hidden_size=hidden, **attributes)
+    return n.model(y, [24, 1, 1, hidden])
+
+
 class Quantize(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -136,6 +170,25 @@ class Quantize(unittest.TestCase):
         self.assertNotIn(TensorProto.FLOAT, [t.data_type for t in model.graph.initializer
                                              if np.prod(t.dims) > 256])
 
+    def test_weights_that_nodes_compute_are_weights(self):
+        """Exporters leave some of what they make of weights to nodes, which then go."""
+        n = Network([1, 4, 8, 8])
+        n.weights.append(numpy_helper.from_array(np.array([16, 4, 3, 3]), "shape"))
+        a = n.node("Conv", "x", n.node("Reshape", n.weight(16, 36), "shape"))
+        a = n.node("Flatten", n.node("Relu", a))
+        b = n.node("MatMul", a, n.node("Transpose", n.weight(10, 16 * 36), perm=[1, 0]))
+        data = np.random.default_rng(6).normal(0, 1, (8, 4, 8, 8)).astype(np.float32)
+        said = self.quantize(n.model(b, [1, 10]), data)
+        self.assertIn("2 products", said)
+        self.assertGreater(self.decibels(said), 30)
+        graph = onnx.load(self.folder / "small.onnx").graph
+        self.assertNotIn("Transpose", [node.op_type for node in graph.node])
+        self.assertNotIn(TensorProto.FLOAT, [t.data_type for t in graph.initializer
+                                             if np.prod(t.dims) > 100])
+        evaluator = ReferenceEvaluator(onnx.load(self.folder / "small.onnx"))
+        (want,) = evaluator.run(None, {"x": data[:1]})
+        np.testing.assert_allclose(self.run_model(data[:1]), want, rtol=1e-5, atol=1e-6)
+
     def test_digits_are_read_as_before(self):
         images, _ = digits_data.load("train")
         test, labels = digits_data.load("test")
@@ -163,6 +216,103 @@ class Quantize(unittest.TestCase):
                 tensor = numpy_helper.from_array(value)
                 (folder / f"{name}.pb").write_bytes(tensor.SerializeToString())
         self.backcast("verify", "small.onnx", "--data", "sets", "--target", "cortex-m4")
+
+    def sequences(self, count=8):
+        return np.random.default_rng(4).normal(0, 1, (count * 12, 2, 8)).astype(np.float32)
+
+    def test_recurrent_layers(self):
+        data = self.sequences()
+        for kind, attributes in (("LSTM", {}), ("GRU", {}), ("GRU", {"linear_before_reset": 1}),
+                                 ("RNN", {}), ("RNN", {"activations": ["Relu"]})):
+            said = self.quantize(recurrent(kind, **attributes), data)
+            self.assertIn("1 product and 1 recurrent layer", said)
+            self.assertGreater(self.decibels(said), 25, kind)
+            model = onnx.load(self.folder / "small.onnx")
+            self.assertEqual({n.op_type for n in model.graph.node} & set(GATES), set())
+            evaluator = ReferenceEvaluator(model)
+            for x in data[:24].reshape(2, 12, 2, 8):
+                (want,) = evaluator.run(None, {"x": x})
+                np.testing.assert_allclose(self.run_model(x), want, rtol=1e-5, atol=1e-6)
+
+    def test_recurrent_layers_run_backwards(self):
+        data = self.sequences()
+        for kind in GATES:
+            for opset in (11, 17, 21):
+                self.quantize(recurrent(kind, opset=opset), data)
+                forwards = self.run_model(data[:12])
+                said = self.quantize(recurrent(kind, "reverse", opset), data[::-1].copy())
+                np.testing.assert_array_equal(self.run_model(data[:12][::-1].copy())[::-1], forwards)
+                said = self.quantize(recurrent(kind, "bidirectional", opset), data)
+                self.assertGreater(self.decibels(said), 25, kind)
+
+    def test_states_may_come_from_outside(self):
+        model = recurrent("LSTM")
+        for name in ("h", "c"):
+            state = helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 2, 16])
+            model.graph.input.append(state)
+        model.graph.node[0].input.extend(["", "h", "c"])
+        del model.graph.node[0].output[:]
+        model.graph.node[0].output.extend(["lstm0_out", "last", "cell"])
+        for name in ("last", "cell"):
+            state = helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 2, 16])
+            model.graph.output.append(state)
+        onnx.save(model, self.folder / "large.onnx")
+        random = np.random.default_rng(5)
+        feeds = {"x": self.sequences(1), **{name: random.normal(0, 0.3, (1, 2, 16)).astype("f")
+                                            for name in ("h", "c")}}
+        files = []
+        for name, value in feeds.items():
+            np.save(self.folder / f"{name}.npy", value)
+            files += [f"{name}={name}.npy"]
+        self.backcast("quantize", "large.onnx", *(w for f in files for w in ("--data", f)), "-o",
+                      "small.onnx")
+        self.backcast("run", "small.onnx", *(w for f in files for w in ("--input", f)), "-o", "out")
+        evaluator = ReferenceEvaluator(onnx.load(self.folder / "small.onnx"))
+        for name, want in zip(("y", "last", "cell"), evaluator.run(None, feeds)):
+            have = np.load(self.folder / f"out/{name}.npy")
+            np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-6)
+
+    def test_decoded_weights_of_recurrent_layers_take_no_room(self):
+        for kind in GATES:
+            onnx.save(decoded_recurrence(kind), self.folder / "decoded.onnx")
+            for target in ("cortex-m4", "x86-64-v3"):
+                self.backcast("compile", "decoded.onnx", "--target", target, "-o", target)
+                header = (self.folder / target / "decoded.h").read_text()
+                arena = int(re.search(r"#define DECODED_ARENA_BYTES (\d+)", header)[1])
+                # What all steps share of the data, and nothing like 48 rows for each gate.
+                self.assertLess(arena, 4 * 24 * (GATES[kind] + 2) * 48, (kind, target))
+
+    def test_weights_alone_need_no_data(self):
+        """They take a quarter of the file and of flash, and no RAM where they are decoded."""
+        gru = recurrent("GRU", linear_before_reset=1)
+        for model, data in ((every_kind(), self.examples(4)), (gru, self.sequences(2))):
+            onnx.save(model, self.folder / "large.onnx")
+            said = self.backcast("quantize", "large.onnx", "--weights-only", "-o", "small.onnx")
+            self.assertRegex(said, r"^int8 +\d+ weight tensors\nsmall.onnx: \d+ bytes, of \d+\n$")
+            graph = onnx.load(self.folder / "small.onnx").graph
+            onnx.checker.check_model(onnx.load(self.folder / "small.onnx"))
+            self.assertNotIn("QuantizeLinear", [node.op_type for node in graph.node])
+            self.assertNotIn(TensorProto.FLOAT, [t.data_type for t in graph.initializer
+                                                 if np.prod(t.dims) > 200])
+            said = self.quantize(model, data, "--weights-only")
+            self.assertGreater(self.decibels(said), 35)
+            arenas = []
+            for name in ("large.onnx", "small.onnx"):
+                self.backcast("compile", name, "--target", "cortex-m4", "--name", "net", "--ram", "1M")
+                header = (self.folder / "net.h").read_text()
+                arenas.append(int(re.search(r"NET_ARENA_BYTES (\d+)", header)[1]))
+            self.assertEqual(*arenas)
+
+    def test_tables_are_weights(self):
+        n = Network([6])
+        y = n.node("MatMul", n.node("Gather", n.weight(50, 16), "x"), n.weight(16, 4))
+        model = n.model(y, [6, 4])
+        model.graph.input[0].type.tensor_type.elem_type = TensorProto.INT64
+        data = np.random.default_rng(7).integers(0, 50, (12,)).astype(np.int64)
+        self.assertIn("2 weight tensors", self.quantize(model, data, "--weights-only"))
+        said = self.quantize(model, data, "--weights-only", "--float", "gather")
+        self.assertRegex(said, r"float +gather0 \(Gather\): as was asked")
+        self.assertIn("1 weight tensor\n", said)
 
     def test_inputs_can_be_integers(self):
         data = self.examples()

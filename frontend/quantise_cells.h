@@ -1,0 +1,26 @@
+// A recurrent layer becomes a Scan of ONNX whose products are of integers.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "frontend/onnx_model.h"
+#include "frontend/quantised_parts.h"
+
+namespace backcast {
+
+struct CellFormats {
+  std::string data;               // what the layer reads instead: floats made of integers
+  NamedFormat state;              // of the hidden state
+  std::set<std::string> rounded;  // results that become integers in this format
+};
+
+/// Inserts nodes that compute the layer `node` (see recurrent_cell.h; number `place` of the graph)
+/// in front of what was inserted behind it so far, and removes it. Weights are i8 with a scale for
+/// each gate's unit. Products of the data are one matrix product in front of the loop; in a step
+/// the hidden state is i8, all else in floating point.
+/// CompileError below opset 9, which has no such loop.
+void quantise_cell(QuantisedParts& parts, const OnnxNode& node, size_t place,
+                   const CellFormats& formats);
+
+}  // namespace backcast

@@ -1,0 +1,42 @@
+// Weights become integers of 8 bits and nothing else: a quarter of the file, decoded where it is
+// read.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "frontend/graph_edit.h"
+#include "frontend/onnx_model.h"
+#include "frontend/quantise_plan.h"
+#include "frontend/quantised_parts.h"
+
+namespace backcast {
+
+/// Constants in f32 that products and recurrent layers read as weights, and tables of rows that are
+/// looked up.
+struct WeightPlan {
+  struct Weight {
+    size_t node = 0, input = 0;
+  };
+  std::vector<Weight> weights;
+  std::set<std::string> computed;  // by nodes, of constants
+  std::vector<std::string> left;   // layers that stay as they are, each with the reason
+};
+
+WeightPlan plan_weights(const OnnxGraph& graph, const StaysFloat& stays_float);
+
+struct QuantisedWeights {
+  GraphEdit edit;
+  size_t tensors = 0;
+};
+
+/// i8 in -127..127 with a scale for each channel (of recurrent layers for each gate's unit, of
+/// tables for each row). Tensors that would not be half as large stay.
+QuantisedWeights quantise_weights(const OnnxModel& model, const WeightPlan& plan,
+                                  const ComputedConstants& computed,
+                                  const std::filesystem::path& model_dir);
+
+}  // namespace backcast
