@@ -28,6 +28,7 @@ struct GraphEdit {
   std::map<Place, std::string> inputs;          // an input more than the node has joins it
   std::map<Place, std::string> outputs;
   std::set<size_t> removed;               // nodes
+  std::set<std::string> redefined;        // constants, here or in graphs within nodes, that go
   std::map<std::string, int64_t> opsets;  // of domains that the model may not have yet
   std::map<std::string, int64_t> types;   // data types of the graph's inputs and outputs
 };

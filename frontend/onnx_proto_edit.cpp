@@ -246,11 +246,28 @@ void remove_unused_nodes(const std::map<std::string, std::set<size_t>>& users,
   }
 }
 
+/// Removes constants, as deep as graphs are nested in nodes.
+void remove_constants(const std::set<std::string>& names, onnx::GraphProto& graph) {
+  remove(names, *graph.mutable_initializer());
+  remove(names, *graph.mutable_input());  // where old files list initializers as well
+  auto& nodes = *graph.mutable_node();
+  const auto is_one = [&](const onnx::NodeProto& node) {
+    return node.op_type() == "Constant" && names.contains(node.output(0));
+  };
+  nodes.erase(std::remove_if(nodes.begin(), nodes.end(), is_one), nodes.end());
+  for (onnx::NodeProto& node : nodes) {
+    for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_g()) remove_constants(names, *attribute.mutable_g());
+    }
+  }
+}
+
 /// See graph_edit.h.
 void apply(const GraphEdit& edit, onnx::GraphProto& graph) {
   const OnnxGraph before = mirror_of(graph, nullptr);
   const auto users = users_of(before);
   edit_nodes(edit, graph);
+  if (!edit.redefined.empty()) remove_constants(edit.redefined, graph);
   remove_unused_nodes(users, graph);
   const OnnxGraph after = mirror_of(graph, nullptr);
   const auto users_now = users_of(after);

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "frontend/constant_names.h"
+#include "frontend/graph_names.h"
 #include "frontend/node_kinds.h"
+#include "frontend/onnx_tensors.h"
 
 namespace backcast {
 namespace {
@@ -21,51 +22,155 @@ bool is_worth(const Channels& weights) {
   return count + kBytesOfChannel * static_cast<int64_t>(weights.count()) <= 2 * count;
 }
 
+class WeightSearch {
+ public:
+  WeightSearch(const OnnxGraph& graph, const StaysFloat& stays_float)
+      : constants_(graph), stays_float_(stays_float) {
+    count_definitions(graph, 0);
+    visit(graph, 0);
+  }
+
+  WeightPlan plan() { return std::move(plan_); }
+
+ private:
+  void count_definitions(const OnnxGraph& graph, int depth) {
+    for (const std::string& name : defined_names(graph)) ++definitions_[name];
+    if (depth == kMaxGraphDepth) return;
+    for (const OnnxNode& node : graph.nodes) {
+      for (const OnnxAttribute& attribute : node.attributes) {
+        if (attribute.g) count_definitions(*attribute.g, depth + 1);
+      }
+    }
+  }
+
+  void visit(const OnnxGraph& graph, int depth) {
+    if (depth > 0) {
+      for (const auto& [name, tensor] : constants_of(graph)) {
+        if (definitions_[name] == 1) inner_[name] = tensor;
+      }
+    }
+    for (const OnnxNode& node : graph.nodes) {
+      visit(node);
+      if (depth == kMaxGraphDepth) continue;
+      for (const OnnxAttribute& attribute : node.attributes) {
+        if (!attribute.g) continue;
+        follow_states(node, *attribute.g);
+        visit(*attribute.g, depth + 1);
+      }
+    }
+  }
+
+  /// What a loop hands on from trip to trip is, in its body, what it was given.
+  void follow_states(const OnnxNode& node, const OnnxGraph& body) {
+    const bool is_loop = node.op_type == "Loop";
+    if (!is_loop && node.op_type != "Scan") return;
+    const auto scanned = static_cast<size_t>(integer_attribute(node, "num_scan_inputs", 0));
+    const size_t first = is_loop ? 2 : 0, condition = is_loop ? 1 : 0;
+    for (size_t i = first; i + scanned < std::min(node.inputs.size(), body.inputs.size()); ++i) {
+      const size_t result = i - first + condition;
+      if (result >= body.outputs.size()) break;
+      const std::string& state = body.inputs[i].name;
+      if (is_handed_on(body, state, body.outputs[result].name)) {
+        given_[state] = source(node.inputs[i]);
+      }
+    }
+  }
+
+  static bool is_handed_on(const OnnxGraph& body, const std::string& state,
+                           const std::string& result) {
+    return state == result || std::ranges::any_of(body.nodes, [&](const OnnxNode& node) {
+             return node.op_type == "Identity" && node.inputs[0] == state &&
+                    node.outputs[0] == result;
+           });
+  }
+
+  /// Whether a movement leaves channels where they are.
+  static bool keeps_axes(const OnnxNode& node) {
+    const std::string& type = node.op_type;
+    return is_movement(node) && (type == "Identity" || type == "Slice" || type == "Split");
+  }
+
+  const std::string& source(const std::string& name) const {
+    const auto found = given_.find(name);
+    return found == given_.end() ? name : found->second;
+  }
+
+  bool is_float(const std::string& name) const {
+    const auto found = inner_.find(name);
+    if (found != inner_.end()) return found->second->data_type == onnx_type::kFloat;
+    return constants_.is_float(name) && definitions_.at(name) == 1;
+  }
+
+  void visit(const OnnxNode& node) {
+    const bool is_constant = std::ranges::all_of(
+        node.inputs, [&](const std::string& name) { return constants_.is_constant(name); });
+    if (is_constant) return;
+    if (keeps_axes(node) && is_float(source(node.inputs[0]))) {
+      for (const std::string& output : node.outputs) given_[output] = source(node.inputs[0]);
+    }
+    bool is_left = false;
+    for (const size_t input : weight_inputs(node)) {
+      const std::string& name = source(node.inputs[input]);
+      if (!is_float(name)) continue;
+      is_left = is_left || stays_float_(node);
+      if (is_left || !found_.insert(name).second) continue;
+      plan_.weights.push_back({name, &node, input});
+      if (constants_.is_computed(name)) plan_.computed.insert(name);
+      if (const auto inner = inner_.find(name); inner != inner_.end()) plan_.inner.insert(*inner);
+    }
+    if (!is_left) return;
+    const std::string& name = node.name.empty() ? node.outputs[0] : node.name;
+    plan_.left.push_back(fmt::format("{} ({}): as was asked", name, node.op_type));
+  }
+
+  const ConstantNames constants_;
+  const StaysFloat& stays_float_;
+  std::map<std::string, int> definitions_;          // in all graphs together
+  std::map<std::string, const OnnxTensor*> inner_;  // constants of graphs within nodes
+  std::map<std::string, std::string> given_;        // states of loops: what they begin with
+  std::set<std::string> found_;
+  WeightPlan plan_;
+};
+
+/// Takes a name from what a node of the graph computes.
+void take_name(const OnnxGraph& graph, const std::string& name, QuantisedParts& parts) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const std::vector<std::string>& outputs = graph.nodes[i].outputs;
+    const auto output = std::ranges::find(outputs, name);
+    if (output == outputs.end()) continue;
+    const auto k = static_cast<size_t>(output - outputs.begin());
+    parts.edit.outputs[{i, k}] = parts.free(name);
+    if (outputs.size() == 1) parts.edit.removed.insert(i);
+  }
+}
+
 }  // namespace
 
 WeightPlan plan_weights(const OnnxGraph& graph, const StaysFloat& stays_float) {
-  const ConstantNames constants(graph);
-  WeightPlan plan;
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    const OnnxNode& node = graph.nodes[i];
-    std::vector<size_t> inputs;
-    for (const size_t input : weight_inputs(node)) {
-      if (constants.is_float(node.inputs[input])) inputs.push_back(input);
-    }
-    const bool is_constant = std::ranges::all_of(
-        node.inputs, [&](const std::string& name) { return constants.is_constant(name); });
-    if (inputs.empty() || is_constant) continue;
-    if (stays_float(node)) {
-      const std::string& name = node.name.empty() ? node.outputs[0] : node.name;
-      plan.left.push_back(fmt::format("{} ({}): as was asked", name, node.op_type));
-      continue;
-    }
-    for (const size_t input : inputs) {
-      plan.weights.push_back({i, input});
-      if (constants.is_computed(node.inputs[input])) plan.computed.insert(node.inputs[input]);
-    }
-  }
-  return plan;
+  return WeightSearch(graph, stays_float).plan();
 }
 
 QuantisedWeights quantise_weights(const OnnxModel& model, const WeightPlan& plan,
                                   const ComputedConstants& computed,
                                   const std::filesystem::path& model_dir) {
-  QuantisedParts parts(model, computed, model_dir);
-  std::map<std::pair<std::string, std::optional<size_t>>, std::string> decoded;
+  ComputedConstants values = computed;
+  for (const auto& [name, tensor] : plan.inner)
+    values.emplace(name, to_literal(*tensor, model_dir));
+  QuantisedParts parts(model, values, model_dir);
+  size_t tensors = 0;
   for (const WeightPlan::Weight& weight : plan.weights) {
-    const OnnxNode& node = model.graph.nodes[weight.node];
-    const std::string& name = node.inputs[weight.input];
-    Channels values = parts.read(name);
-    values.axis = channel_axis(node, weight.input, values.shape.size());
-    if (!is_worth(values)) continue;
-    std::string& floats = decoded[{name, values.axis}];
-    if (floats.empty()) {
-      floats = parts.decoded(name, ElementType::i8, values, rounded_scales(values.scales()));
-    }
-    parts.edit.inputs[{weight.node, weight.input}] = floats;
+    Channels channels = parts.read(weight.name);
+    channels.axis = channel_axis(*weight.reader, weight.input, channels.shape.size());
+    if (!is_worth(channels)) continue;
+    const QuantisedParts::Integers made =
+        parts.integers(weight.name, ElementType::i8, channels, rounded_scales(channels.scales()));
+    parts.insert(
+        {}, parts.linear("DequantizeLinear", made.name, made.format, weight.name, channels.axis));
+    parts.edit.redefined.insert(weight.name);
+    take_name(model.graph, weight.name, parts);
+    ++tensors;
   }
-  return {std::move(parts.edit), decoded.size()};
+  return {std::move(parts.edit), tensors};
 }
 
 }  // namespace backcast

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,16 +17,20 @@
 namespace backcast {
 
 /// Constants in f32 that products and recurrent layers read as weights, and tables of rows that are
-/// looked up.
+/// looked up: in the graph, in graphs within its nodes, and by way of states that loops hand on.
 struct WeightPlan {
   struct Weight {
-    size_t node = 0, input = 0;
+    std::string name;
+    const OnnxNode* reader = nullptr;
+    size_t input = 0;  // of the reader
   };
-  std::vector<Weight> weights;
-  std::set<std::string> computed;  // by nodes, of constants
-  std::vector<std::string> left;   // layers that stay as they are, each with the reason
+  std::vector<Weight> weights;                     // each name once
+  std::set<std::string> computed;                  // by nodes of the graph, of constants
+  std::map<std::string, const OnnxTensor*> inner;  // those of graphs within nodes
+  std::vector<std::string> left;                   // layers that stay, each with the reason
 };
 
+/// The plan points into the graph.
 WeightPlan plan_weights(const OnnxGraph& graph, const StaysFloat& stays_float);
 
 struct QuantisedWeights {

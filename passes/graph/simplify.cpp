@@ -17,6 +17,8 @@ namespace {
 // A folded constant may be larger than what it came from by this much: beyond it, computing is
 // cheaper than flash.
 constexpr int64_t kMaxGrowthBytes = 4096;
+// More bytes than these are not made wider: their reader, or fold_constants, decides.
+constexpr int64_t kMostDecoded = 256;
 
 int64_t bytes_of(const Type& type) {
   int64_t total = 0;
@@ -118,7 +120,7 @@ class Simplification {
       literals.push_back(literal);
       operand_bytes += static_cast<int64_t>(literal->bytes().size());
     }
-    if (!direct || mentions_symbols(node.attrs)) return {};
+    if (!direct || mentions_symbols(node.attrs) || decodes(node)) return {};
     if (bytes > operand_bytes + kMaxGrowthBytes) return {};
     // A broadcast stays small: lowering reads the original.
     if (node.op == &ops::broadcast && bytes > 64) return {};
@@ -131,6 +133,18 @@ class Simplification {
     }
     Value value = evaluate_node(module_, node, values);
     return share_constant(value.tensor, node.loc);
+  }
+
+  /// Whether it makes wider numbers of bytes, scaled or not.
+  bool decodes(const Node& node) const {
+    if (node.op == &ops::mul) {
+      return std::any_of(node.operands.begin(), node.operands.end(),
+                         [&](ValueId operand) { return decodes(builder_.node(operand)); });
+    }
+    if (node.op != &ops::cast || byte_size(node.type.tensor().element) == 1) return false;
+    const Literal* constant = constant_of(builder_, node.operands[0]);
+    return constant && is_integer(constant->element()) && byte_size(constant->element()) == 1 &&
+           constant->element_count() > kMostDecoded;
   }
 
   /// The constant that a value is a broadcast or conversion of, which is not folded alone where

@@ -13,6 +13,9 @@
 namespace backcast {
 namespace {
 
+// Constants may grow by a factor of two, or by this much.
+constexpr int64_t kMaxGrowthBytes = 4096;
+
 using loop::AccessMode;
 using loop::Buffer;
 using loop::BufferClass;
@@ -71,9 +74,13 @@ class ConstantFolding {
         to = id;
       }
     }
-    if (from < 0 || to < 0 || result_.storage_bytes(to) > 2 * bytes) return false;
+    if (from < 0 || to < 0 || !is_worth(result_.storage_bytes(to), bytes)) return false;
     folded_[to] = loop::derived_constant(result_, from, "_converted", value(kernel, step, to));
     return true;
+  }
+
+  static bool is_worth(int64_t bytes, int64_t read) {
+    return bytes <= 2 * read || bytes <= read + kMaxGrowthBytes;
   }
 
   bool may_become_constant(BufferId id) const {

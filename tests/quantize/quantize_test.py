@@ -303,6 +303,56 @@ class Quantize(unittest.TestCase):
                 arenas.append(int(re.search(r"NET_ARENA_BYTES (\d+)", header)[1]))
             self.assertEqual(*arenas)
 
+    def test_weights_within_loops_and_branches(self):
+        """A loop hands its weights on as TensorFlow's do; branches have initializers of their own."""
+        random = np.random.default_rng(8)
+        tensor = lambda name, *shape: numpy_helper.from_array(
+            random.normal(0, shape[0] ** -0.5, shape).astype(np.float32), name)
+        value = lambda name, kind=TensorProto.FLOAT, shape=None: helper.make_tensor_value_info(
+            name, kind, shape)
+        step = helper.make_graph(
+            [helper.make_node("Slice", ["w_in", "begin", "end", "axis"], ["part"]),
+             helper.make_node("MatMul", ["h_in", "part"], ["p"]),
+             helper.make_node("Tanh", ["p"], ["h_out"]),
+             helper.make_node("Identity", ["w_in"], ["w_out"]),
+             helper.make_node("Identity", ["more_in"], ["more_out"])], "step",
+            [value("i", TensorProto.INT64, []), value("more_in", TensorProto.BOOL, []),
+             value("h_in", shape=[1, 24]), value("w_in", shape=[24, 48])],
+            [value("more_out", TensorProto.BOOL, []), value("h_out", shape=[1, 24]),
+             value("w_out", shape=[24, 48])])
+        branches = {}
+        for name in ("then", "else"):
+            branches[f"{name}_branch"] = helper.make_graph(
+                [helper.make_node("MatMul", ["h", f"{name}_w"], [f"{name}_y"])], name, [],
+                [value(f"{name}_y", shape=[1, 16])], [tensor(f"{name}_w", 24, 16)])
+        integers = lambda name, *values: numpy_helper.from_array(np.array(values), name)
+        graph = helper.make_graph(
+            [helper.make_node("Loop", ["trips", "go", "x", "w"], ["h", "w_last"], body=step),
+             helper.make_node("If", ["which"], ["y"], **branches)], "network",
+            [value("x", shape=[1, 24]), value("which", TensorProto.BOOL, [])],
+            [value("y", shape=[1, 16])],
+            [tensor("w", 24, 48), numpy_helper.from_array(np.array(5), "trips"),
+             numpy_helper.from_array(np.array(True), "go"),
+             integers("begin", 24), integers("end", 48), integers("axis", 1)])
+        model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)])
+        onnx.save(model, self.folder / "large.onnx")
+        said = self.backcast("quantize", "large.onnx", "--weights-only", "-o", "small.onnx")
+        self.assertIn("3 weight tensors", said)
+        small = onnx.load(self.folder / "small.onnx")
+        onnx.checker.check_model(small)
+        feeds = {"x": random.normal(0, 1, (1, 24)).astype(np.float32)}
+        for which in (True, False):
+            feeds["which"] = np.array(which)
+            for name, data in feeds.items():
+                np.save(self.folder / f"{name}.npy", data)
+            self.backcast("run", "small.onnx", "--input", "x=x.npy", "--input", "which=which.npy",
+                          "-o", "out")
+            have = np.load(self.folder / "out/y.npy")
+            (want,) = ReferenceEvaluator(small).run(None, feeds)
+            np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-6)
+            (want,) = ReferenceEvaluator(model).run(None, feeds)
+            self.assertLess(np.abs(have - want).max(), 0.05 * np.abs(want).max())
+
     def test_tables_are_weights(self):
         n = Network([6])
         y = n.node("MatMul", n.node("Gather", n.weight(50, 16), "x"), n.weight(16, 4))
