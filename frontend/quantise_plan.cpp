@@ -42,6 +42,18 @@ class Groups {
   std::vector<size_t> parents_;
 };
 
+/// Whether there are products or recurrent layers in graphs within a node.
+bool has_products_within(const OnnxNode& node, int depth = 0) {
+  if (depth > kMaxGraphDepth) return false;
+  return std::ranges::any_of(node.attributes, [&](const OnnxAttribute& attribute) {
+    return attribute.g && std::ranges::any_of(attribute.g->nodes, [&](const OnnxNode& inner) {
+             const NodeKind kind = kind_of(inner);
+             return kind == NodeKind::product || kind == NodeKind::recurrent ||
+                    has_products_within(inner, depth + 1);
+           });
+  });
+}
+
 class Planner {
  public:
   Planner(const OnnxGraph& graph, const StaysFloat& stays_float)
@@ -112,11 +124,12 @@ class Planner {
 
   void choose(size_t i, const StaysFloat& stays_float) {
     const OnnxNode& node = graph_.nodes[i];
-    const std::vector<std::string> data = variables(node);
-    if (!has_products(i) || data.empty()) return;
     const auto leave = [&](const std::string& why) {
       plan_.left.push_back(fmt::format("{} ({}): {}", name_of(node), node.op_type, why));
     };
+    if (has_products_within(node)) return leave("products within it");
+    const std::vector<std::string> data = variables(node);
+    if (!has_products(i) || data.empty()) return;
     if (stays_float(node)) return leave("as was asked");
     if (kinds_[i] == NodeKind::recurrent) {
       const std::string why = why_cell_stays(node);

@@ -171,6 +171,19 @@ TEST(QuantisePlan, RowsOfATableAreNoConstants) {
   EXPECT_THAT(values_of(plan_of(m)), UnorderedElementsAre("e"));
 }
 
+TEST(QuantisePlan, SaysWhichGraphsItLeaves) {
+  ModelBuilder body;
+  body.node("dense", "MatMul", {"x", "w"}, {"a"}).output("a");
+  OnnxAttribute branch;
+  branch.name = "then_branch";
+  branch.kind = OnnxAttribute::Kind::graph;
+  branch.g = std::make_shared<const OnnxGraph>(body.model().graph);
+  ModelBuilder m = convolution();
+  weights(m, "w", {2, 2});
+  m.input("which", {}, onnx_type::kBool).node("if", "If", {"which"}, {"y"}, {branch}).output("y");
+  EXPECT_THAT(plan_of(m).left, ElementsAre("if (If): products within it"));
+}
+
 TEST(QuantisePlan, WeightsThatNodesComputeAreConstants) {
   ModelBuilder m;
   m.input("x", {"4", "2"});
