@@ -261,8 +261,13 @@ class LoopBands {
 std::optional<Program> loop_bands(const Program& program, TripsTogether together) {
   Program result = program;
   bool changed = false;
-  for (size_t e = 0; e < result.entries.size(); ++e)
-    changed |= LoopBands(result, e, together).run();
+  for (size_t e = 0; e < result.entries.size(); ++e) {
+    while (LoopBands(result, e, together).run()) {
+      changed = true;
+      // What such a product reads may have rows for it alone, too.
+      if (together != TripsTogether::one) break;
+    }
+  }
   if (!changed) return std::nullopt;
   for (size_t e = 0; e < result.entries.size(); ++e) join_bands(result, e, together);
   loop::drop_uncalled(result);

@@ -26,6 +26,7 @@ struct Recurrence {
   bool reverse = false;   // the trips
   bool from_end = false;  // the rows, turned in front of the loop
   bool two_products = false;
+  bool computed = false;     // what they multiply, by more than they would do themselves
   bool stacked = false;      // another recurrence on top
   bool read_behind = false;  // the rows of the product
   bool bounded = false;      // by a number that only run time knows
@@ -48,8 +49,10 @@ func @step(%h: f32[4], %x: f32[4], %y: f32[4], %r: f32[4,4]) -> (f32[4], f32[4])
       "func @main(%n: i64[], %h: f32[4], %xs: f32[{},3], %w: f32[4,3], %v: "
       "f32[4,3], %r: f32[4,4]) -> (f32[4], {}, {}) {{\n",
       r.trips, rows, rows);
-  text += "  %a = dot_general %xs, %w {lhs_contract=[1], rhs_contract=[1]}\n";
-  text += "  %b = dot_general %xs, %v {lhs_contract=[1], rhs_contract=[1]}\n";
+  const char* x = r.computed ? "%e" : "%xs";
+  text += "  %e = exp %xs\n";
+  text += fmt::format("  %a = dot_general {}, %w {{lhs_contract=[1], rhs_contract=[1]}}\n", x);
+  text += fmt::format("  %b = dot_general {}, %v {{lhs_contract=[1], rhs_contract=[1]}}\n", x);
   text += "  %one = constant {value=f32[] 1}\n";
   text += fmt::format("  %ones = broadcast %one {{shape=[{},4]}}\n", r.trips);
   text += "  %c = add %b, %ones\n";
@@ -151,6 +154,7 @@ TEST(LoopBands, OfOneTripKeepEveryValue) {
               TripsTogether::one);
       }
       check({.trips = trips, .reverse = reverse, .stacked = true}, 2, TripsTogether::one);
+      check({.trips = trips, .reverse = reverse, .computed = true}, 2, TripsTogether::one);
     }
   }
 }
