@@ -35,7 +35,8 @@ class Simplification {
       : module_(module),
         from_(from),
         builder_(module, from.name),
-        steps_behind_(steps_behind(from)) {
+        steps_behind_(steps_behind(from)),
+        decoded_(decoded_values(from)) {
     for (const Node& node : from.nodes) {
       if (node.op == &ops::scan && node.attrs.as<ScanAttrs>().trajectory) saved_.push_back(&node);
     }
@@ -66,6 +67,7 @@ class Simplification {
     Node node = old;
     for (ValueId& operand : node.operands) operand = now_[static_cast<size_t>(operand.index)];
     if (is_saved_elsewhere(old)) return save_trajectory(node);
+    if (decoded_[static_cast<size_t>(id.index)] && is_bytes(node.operands[0])) return share(node);
     return improve(node, steps_behind_[static_cast<size_t>(id.index)]);
   }
 
@@ -135,16 +137,34 @@ class Simplification {
     return share_constant(value.tensor, node.loc);
   }
 
-  /// Whether it makes wider numbers of bytes, scaled or not.
+  /// Whether it makes floats of bytes, scaled or not.
   bool decodes(const Node& node) const {
     if (node.op == &ops::mul) {
       return std::any_of(node.operands.begin(), node.operands.end(),
                          [&](ValueId operand) { return decodes(builder_.node(operand)); });
     }
-    if (node.op != &ops::cast || byte_size(node.type.tensor().element) == 1) return false;
-    const Literal* constant = constant_of(builder_, node.operands[0]);
+    return node.op == &ops::cast && is_float(node.type.tensor().element) &&
+           is_bytes(node.operands[0]);
+  }
+
+  /// More constants of a byte than become wider on their own.
+  bool is_bytes(ValueId id) const {
+    const Literal* constant = constant_of(builder_, id);
     return constant && is_integer(constant->element()) && byte_size(constant->element()) == 1 &&
            constant->element_count() > kMostDecoded;
+  }
+
+  /// By value, whether it is a conversion of integers that, less a zero point or not, become
+  /// floats.
+  static std::vector<char> decoded_values(const Function& from) {
+    std::vector<char> decoded(from.nodes.size(), 0);
+    for (const Node& node : from.nodes) {
+      if (node.op != &ops::cast || !is_float(node.type.tensor().element)) continue;
+      ValueId whole = node.operands[0];
+      if (from.node(whole).op == &ops::sub) whole = from.node(whole).operands[0];
+      if (from.node(whole).op == &ops::cast) decoded[static_cast<size_t>(whole.index)] = 1;
+    }
+    return decoded;
   }
 
   /// The constant that a value is a broadcast or conversion of, which is not folded alone where
@@ -193,7 +213,7 @@ class Simplification {
   const Module& module_;
   const Function& from_;
   Builder builder_;
-  const std::vector<char> steps_behind_;  // of the nodes of `from_`
+  const std::vector<char> steps_behind_, decoded_;  // of the nodes of `from_`
   std::vector<ValueId> now_;
   std::vector<const Node*> saved_;  // scans with a trajectory
   std::unordered_map<uint64_t, std::vector<ValueId>> known_;
