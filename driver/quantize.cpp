@@ -27,9 +27,8 @@ StaysFloat matcher(const std::vector<std::string>& patterns) {
     }
   }
   return [expressions](const OnnxNode& node) {
-    const std::string& name = node.name.empty() ? node.outputs[0] : node.name;
     return std::ranges::any_of(expressions, [&](const std::regex& expression) {
-      return std::regex_search(name, expression);
+      return std::regex_search(name_of(node), expression);
     });
   };
 }

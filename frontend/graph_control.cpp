@@ -15,17 +15,6 @@ namespace {
 /// Captured values that are known are copied into bodies up to this many elements.
 constexpr int64_t kMaxCopied = 4096;
 
-/// Number of trips and condition come before a Loop's states, their rows behind a Scan's.
-std::optional<LoopWithoutUnchanged> changing_states(const OnnxNode& node) {
-  const size_t inputs = node.inputs.size();
-  if (node.op_type == "Loop") {
-    return inputs > 2 ? without_unchanged_states(node, inputs - 2, 2, 1) : std::nullopt;
-  }
-  const OnnxAttribute* rows = find_attribute(node, "num_scan_inputs");
-  if (!rows || rows->i < 1 || rows->i >= static_cast<int64_t>(inputs)) return std::nullopt;
-  return without_unchanged_states(node, inputs - static_cast<size_t>(rows->i), 0, 0);
-}
-
 }  // namespace
 
 bool is_control_flow(const OnnxNode& node) {
@@ -61,7 +50,7 @@ std::vector<ValueId> GraphImporter::import_control(const OnnxNode& node, const L
   if (node.op_type == "If") return import_if(node, loc, scope);
   if (node.op_type == "SequenceMap") return import_map(node, loc, scope);
   if (node.op_type == "Scan" && opset < 9) return import_batched_scan(node, loc, scope);
-  const std::optional<LoopWithoutUnchanged> loop = changing_states(node);
+  const std::optional<LoopWithoutUnchanged> loop = without_unchanged_states(node);
   if (!loop) return import_changing(node, loc, scope);
   const std::vector<ValueId> values = import_changing(loop->node, loc, scope);
   std::vector<ValueId> outputs;

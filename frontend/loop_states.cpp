@@ -36,8 +36,8 @@ void erase_at(std::vector<T>& list, size_t i) {
   if (i < list.size()) list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
 }
 
-}  // namespace
-
+/// States begin at `first_input` of the node and of its body, and at `first_output` of the body's
+/// outputs.
 std::optional<LoopWithoutUnchanged> without_unchanged_states(const OnnxNode& node, size_t states,
                                                              size_t first_input,
                                                              size_t first_output) {
@@ -70,6 +70,19 @@ std::optional<LoopWithoutUnchanged> without_unchanged_states(const OnnxNode& nod
   if (changed->outputs.size() == body.outputs.size()) return std::nullopt;
   result.node.attributes[static_cast<size_t>(held - node.attributes.data())].g = changed;
   return result;
+}
+
+}  // namespace
+
+/// Number of trips and condition come before a Loop's states, their rows behind a Scan's.
+std::optional<LoopWithoutUnchanged> without_unchanged_states(const OnnxNode& node) {
+  const size_t inputs = node.inputs.size();
+  if (node.op_type == "Loop") {
+    return inputs > 2 ? without_unchanged_states(node, inputs - 2, 2, 1) : std::nullopt;
+  }
+  const OnnxAttribute* rows = find_attribute(node, "num_scan_inputs");
+  if (!rows || rows->i < 1 || rows->i >= static_cast<int64_t>(inputs)) return std::nullopt;
+  return without_unchanged_states(node, inputs - static_cast<size_t>(rows->i), 0, 0);
 }
 
 }  // namespace backcast

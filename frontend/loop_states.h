@@ -17,10 +17,7 @@ struct LoopWithoutUnchanged {
   std::vector<std::optional<std::string>> outputs;
 };
 
-/// Of a Loop or Scan whose states begin at `first_input` of the node and of its body, and at
-/// `first_output` of the body's outputs. Nothing when every state changes.
-std::optional<LoopWithoutUnchanged> without_unchanged_states(const OnnxNode& node, size_t states,
-                                                             size_t first_input,
-                                                             size_t first_output);
+/// Of a Loop or Scan. Nothing when every state changes.
+std::optional<LoopWithoutUnchanged> without_unchanged_states(const OnnxNode& node);
 
 }  // namespace backcast

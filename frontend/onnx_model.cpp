@@ -1,10 +1,18 @@
 // Attributes by name, and names of ONNX's enumerators for messages.
 #include "frontend/onnx_model.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
 namespace backcast {
+
+const std::string& name_of(const OnnxNode& node) {
+  if (!node.name.empty() || node.outputs.empty()) return node.name;
+  const auto result =
+      std::ranges::find_if(node.outputs, [](const std::string& name) { return !name.empty(); });
+  return result == node.outputs.end() ? node.name : *result;
+}
 
 const OnnxAttribute* find_attribute(const OnnxNode& node, std::string_view name) {
   for (const OnnxAttribute& attribute : node.attributes) {

@@ -108,6 +108,9 @@ struct OnnxModel {
   std::vector<OnnxFunction> functions;
 };
 
+/// What messages and patterns call a node: its name or, without one, its first result's.
+const std::string& name_of(const OnnxNode& node);
+
 /// The attribute of that name; null when the node has none.
 const OnnxAttribute* find_attribute(const OnnxNode& node, std::string_view name);
 /// Its number, or `fallback`.

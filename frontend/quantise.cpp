@@ -132,10 +132,11 @@ class Quantiser {
 
   void quantise(const QuantisationPlan::Cell& cell) {
     const OnnxNode& node = graph_.nodes[cell.node];
-    CellFormats formats{
-        parts_.edit.inputs.at({cell.node, recurrent_input::kData}), formats_[cell.format], {}};
-    for (const QuantisationPlan::Value& value : plan_.values) formats.rounded.insert(value.name);
-    quantise_cell(parts_, node, cell.node, formats);
+    const bool rounds_states = std::ranges::any_of(
+        plan_.values, [&](const auto& value) { return value.name == node.outputs[0]; });
+    quantise_cell(parts_, node, cell.node,
+                  {parts_.edit.inputs.at({cell.node, recurrent_input::kData}),
+                   formats_[cell.format], rounds_states});
   }
 
   /// The bias of a product when it can be added to its accumulators as it is.

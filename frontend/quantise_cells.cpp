@@ -103,7 +103,7 @@ class CellQuantiser {
         weights_(parts.read(node.inputs[place::kWeights])),
         recurrent_(parts.read(node.inputs[place::kRecurrentWeights])),
         hidden_(recurrent_.shape[2]),
-        rounds_states_(formats.rounded.contains(output(0))) {
+        rounds_states_(formats.rounds_states) {
     if (has_input(node, place::kBias)) bias_ = parts.read(node.inputs[place::kBias]).values;
   }
 
@@ -337,7 +337,7 @@ void quantise_cell(QuantisedParts& parts, const OnnxNode& node, size_t place,
     throw CompileError(fmt::format(
         "{} ({}): opset {} has no loop for its steps; convert the file to opset 9 or later, or "
         "leave the layer as it is with --float",
-        node.name.empty() ? node.outputs.back() : node.name, node.op_type, parts.opset()));
+        name_of(node), node.op_type, parts.opset()));
   }
   std::vector<OnnxNode> nodes = CellQuantiser(parts, node, formats).run();
   std::vector<GraphEdit::Insertion> insertions;

@@ -1,7 +1,6 @@
 // A recurrent layer becomes a Scan of ONNX whose products are of integers.
 #pragma once
 
-#include <set>
 #include <string>
 
 #include "frontend/onnx_model.h"
@@ -10,9 +9,9 @@
 namespace backcast {
 
 struct CellFormats {
-  std::string data;               // what the layer reads instead: floats made of integers
-  NamedFormat state;              // of the hidden state
-  std::set<std::string> rounded;  // results that become integers in this format
+  std::string data;            // what the layer reads instead: floats made of integers
+  NamedFormat state;           // of the hidden state
+  bool rounds_states = false;  // what it gives of all steps is of integers, too
 };
 
 /// Inserts nodes that compute the layer `node` (see recurrent_cell.h; number `place` of the graph)

@@ -104,10 +104,6 @@ class Planner {
     return reader < graph_.nodes.size() ? std::optional(reader) : std::nullopt;
   }
 
-  std::string name_of(const OnnxNode& node) const {
-    return node.name.empty() ? node.outputs[0] : node.name;
-  }
-
   /// Whether products led to it, or an input of the model in f32.
   bool is_born(const std::string& name) const {
     const auto found = values_.find(name);

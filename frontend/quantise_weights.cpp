@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "frontend/constant_names.h"
 #include "frontend/graph_names.h"
+#include "frontend/loop_states.h"
 #include "frontend/node_kinds.h"
 #include "frontend/onnx_tensors.h"
 
@@ -52,36 +54,14 @@ class WeightSearch {
     for (const OnnxNode& node : graph.nodes) {
       visit(node);
       if (depth == kMaxGraphDepth) continue;
-      for (const OnnxAttribute& attribute : node.attributes) {
+      // What a loop hands on from trip to trip is, in its body, what it was given.
+      const std::optional<LoopWithoutUnchanged> loop = without_unchanged_states(node);
+      for (const OnnxAttribute& attribute : (loop ? loop->node : node).attributes) {
         if (!attribute.g) continue;
-        follow_states(node, *attribute.g);
+        plan_.graphs.push_back(attribute.g);
         visit(*attribute.g, depth + 1);
       }
     }
-  }
-
-  /// What a loop hands on from trip to trip is, in its body, what it was given.
-  void follow_states(const OnnxNode& node, const OnnxGraph& body) {
-    const bool is_loop = node.op_type == "Loop";
-    if (!is_loop && node.op_type != "Scan") return;
-    const auto scanned = static_cast<size_t>(integer_attribute(node, "num_scan_inputs", 0));
-    const size_t first = is_loop ? 2 : 0, condition = is_loop ? 1 : 0;
-    for (size_t i = first; i + scanned < std::min(node.inputs.size(), body.inputs.size()); ++i) {
-      const size_t result = i - first + condition;
-      if (result >= body.outputs.size()) break;
-      const std::string& state = body.inputs[i].name;
-      if (is_handed_on(body, state, body.outputs[result].name)) {
-        given_[state] = source(node.inputs[i]);
-      }
-    }
-  }
-
-  static bool is_handed_on(const OnnxGraph& body, const std::string& state,
-                           const std::string& result) {
-    return state == result || std::ranges::any_of(body.nodes, [&](const OnnxNode& node) {
-             return node.op_type == "Identity" && node.inputs[0] == state &&
-                    node.outputs[0] == result;
-           });
   }
 
   /// Whether a movement leaves channels where they are.
@@ -102,12 +82,13 @@ class WeightSearch {
   }
 
   void visit(const OnnxNode& node) {
+    const bool is_part = keeps_axes(node) && !constants_.is_computed(node.outputs[0]);
+    if (is_part && is_float(source(node.inputs[0]))) {
+      for (const std::string& output : node.outputs) given_[output] = source(node.inputs[0]);
+    }
     const bool is_constant = std::ranges::all_of(
         node.inputs, [&](const std::string& name) { return constants_.is_constant(name); });
     if (is_constant) return;
-    if (keeps_axes(node) && is_float(source(node.inputs[0]))) {
-      for (const std::string& output : node.outputs) given_[output] = source(node.inputs[0]);
-    }
     bool is_left = false;
     for (const size_t input : weight_inputs(node)) {
       const std::string& name = source(node.inputs[input]);
@@ -119,15 +100,14 @@ class WeightSearch {
       if (const auto inner = inner_.find(name); inner != inner_.end()) plan_.inner.insert(*inner);
     }
     if (!is_left) return;
-    const std::string& name = node.name.empty() ? node.outputs[0] : node.name;
-    plan_.left.push_back(fmt::format("{} ({}): as was asked", name, node.op_type));
+    plan_.left.push_back(fmt::format("{} ({}): as was asked", name_of(node), node.op_type));
   }
 
   const ConstantNames constants_;
   const StaysFloat& stays_float_;
   std::map<std::string, int> definitions_;          // in all graphs together
   std::map<std::string, const OnnxTensor*> inner_;  // constants of graphs within nodes
-  std::map<std::string, std::string> given_;        // states of loops: what they begin with
+  std::map<std::string, std::string> given_;        // parts of constants within bodies: what of
   std::set<std::string> found_;
   WeightPlan plan_;
 };

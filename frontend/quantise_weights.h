@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,10 +25,11 @@ struct WeightPlan {
     const OnnxNode* reader = nullptr;
     size_t input = 0;  // of the reader
   };
-  std::vector<Weight> weights;                     // each name once
-  std::set<std::string> computed;                  // by nodes of the graph, of constants
-  std::map<std::string, const OnnxTensor*> inner;  // those of graphs within nodes
-  std::vector<std::string> left;                   // layers that stay, each with the reason
+  std::vector<Weight> weights;                           // each name once
+  std::set<std::string> computed;                        // by nodes of the graph, of constants
+  std::map<std::string, const OnnxTensor*> inner;        // those of graphs within nodes
+  std::vector<std::string> left;                         // layers that stay, each with the reason
+  std::vector<std::shared_ptr<const OnnxGraph>> graphs;  // that readers may be nodes of
 };
 
 /// The plan points into the graph.

@@ -113,8 +113,7 @@ OnnxNode QuantisedParts::linear(const std::string& op_type, const std::string& f
   node.op_type = op_type;
   node.domain = domain_;
   node.name = free(to + "_" + op_type);
-  node.inputs = {from, format.scale};
-  if (!format.zero.empty()) node.inputs.push_back(format.zero);
+  node.inputs = {from, format.scale, format.zero};
   node.outputs = {to};
   if (axis) node.attributes.push_back(made_attribute("axis", static_cast<int64_t>(*axis)));
   return node;

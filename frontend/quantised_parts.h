@@ -24,7 +24,7 @@ struct ValueFormat {
   int64_t zero = 0;
 };
 
-/// A format whose numbers are initializers of these names; `zero` may be empty.
+/// A format whose numbers are initializers of these names.
 struct NamedFormat {
   std::string scale, zero;
   ValueFormat numbers;

@@ -92,7 +92,11 @@ class Rebuilding {
     }
     for (int64_t p = layout_.carries + layout_.xs; p < static_cast<int64_t>(old_.params.size());
          ++p) {
-      if (is_needed(p)) keep(p);
+      if (is_needed(p) && !change_.made.contains(p)) keep(p);
+    }
+    for (const auto& [param, make] : change_.made) {
+      const ValueId id = old_.params[static_cast<size_t>(param)];
+      if (is_needed(param)) now_[static_cast<size_t>(id.index)] = make(b);
     }
   }
 

@@ -1,6 +1,9 @@
 // Scans with other carries, rows and results: what passes that move work in or out of loops share.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,6 +22,8 @@ struct ScanChange {
   std::set<int64_t> dropped_carries;  // of a scan without a trajectory
   std::vector<ValueId> more_ys;       // are stacked, too, those that are not yet
   std::vector<Read> read;             // are scanned instead of computed
+  /// Invariants, by the number of their parameter, that the body makes itself.
+  std::map<int64_t, std::function<ValueId(Builder&)>> made;
 };
 
 struct RebuiltScan {

@@ -72,45 +72,18 @@ class Pass {
     return b.emit(*node.op, operands, node.attrs);
   }
 
-  /// A body of the same parameters, some of which it does not read.
-  std::string body_with_constants(const Function& from, const Node& scan,
-                                  const std::vector<int64_t>& operands) {
-    const Function& body = result_.function(scan.attrs.as<ScanAttrs>().body.name);
-    std::string name = body.name + "_with_constants";
-    while (result_.functions.contains(name)) name += '_';
-    Builder b(result_, name);
-    std::vector<ValueId> now = copy_parameters(b, body);
-    now.resize(body.nodes.size());
-    for (const int64_t i : operands) {
-      now[static_cast<size_t>(i - 1)] = copy_of(from, scan.operands[static_cast<size_t>(i)], b);
-    }
-    for (int64_t i = 0; i < body.size(); ++i) {
-      const Node& node = body.node(ValueId(i));
-      if (is_parameter(node)) continue;
-      std::vector<ValueId> mapped;
-      for (const ValueId operand : node.operands) {
-        mapped.push_back(now[static_cast<size_t>(operand.index)]);
-      }
-      b.set_loc(node.loc);
-      now[static_cast<size_t>(i)] = b.emit(*node.op, mapped, node.attrs);
-    }
-    Function result = b.finish(now[static_cast<size_t>(body.result.index)]);
-    result_.functions.insert_or_assign(name, std::move(result));
-    return name;
-  }
-
   ValueId rebuilt(const Function& from, const Node& scan, const std::vector<int64_t>& operands,
                   Rewriter& rewriter) {
-    Node changed = scan;
-    ScanAttrs attrs = scan.attrs.as<ScanAttrs>();
-    replaced_.insert(attrs.body.name);
-    attrs.body = {body_with_constants(from, scan, operands)};
-    replaced_.insert(attrs.body.name);
-    changed.attrs = attrs;
+    ScanChange change;
+    for (const int64_t i : operands) {
+      const ValueId id = scan.operands[static_cast<size_t>(i)];
+      change.made[i - 1] = [&from, id](Builder& b) { return copy_of(from, id, b); };
+    }
+    replaced_.insert(scan.attrs.as<ScanAttrs>().body.name);
     std::vector<ValueId> mapped;
     for (const ValueId operand : scan.operands) mapped.push_back(rewriter[operand]);
     rewriter.builder().set_loc(scan.loc);
-    return rebuild_scan(result_, rewriter.builder(), changed, mapped, {}).node;
+    return rebuild_scan(result_, rewriter.builder(), scan, mapped, change).node;
   }
 
   void change(const std::string& name) {
