@@ -25,6 +25,7 @@ struct Accesses {
 class InPlace {
  public:
   InPlace(Program& program, size_t entry) : program_(program), entry_(entry) {
+    advance_copies();
     for (const Step& step : steps()) {
       accesses_.push_back(
           {loop::read_buffers(program_, step), loop::written_buffers(program_, step)});
@@ -37,17 +38,64 @@ class InPlace {
 
   void run() {
     for (size_t i = 0; i < steps().size(); ++i) {
-      if (is_update(i)) try_in_place(i);
-      // What goes to the caller need not wait in the arena.
-      early_[i] = early_[i] || (steps()[i].kind == StepKind::copy &&
-                                buffer(steps()[i].buffers[1]).kind == BufferClass::output);
+      if (is_update(i) && !try_shifted(i)) try_in_place(i);
+      early_[i] = early_[i] || leaves_arena(steps()[i]);
     }
     reorder();
   }
 
  private:
+  /// What goes to the caller, and a part that is kept, need not wait in the arena.
+  bool leaves_arena(const Step& step) {
+    if (step.kind != StepKind::copy) return false;
+    const loop::Buffer& from = buffer(step.buffers[0]);
+    const BufferClass to = buffer(step.buffers[1]).kind;
+    return to == BufferClass::output || (to == BufferClass::state && from.view_of >= 0);
+  }
+
   std::vector<Step>& steps() { return program_.entries[entry_].steps; }
   loop::Buffer& buffer(BufferId id) { return program_.buffers[static_cast<size_t>(id)]; }
+
+  /// Parts of storages that are copied of a state are copied before others are computed.
+  void advance_copies() {
+    for (size_t i = 1; i < steps().size(); ++i) {
+      const Step copy = steps()[i];
+      if (copy.kind != StepKind::copy) continue;
+      const BufferId state = program_.owner(copy.buffers[0]);
+      const BufferId value = program_.owner(copy.buffers[1]);
+      if (buffer(state).kind != BufferClass::state || buffer(value).kind != BufferClass::arena) {
+        continue;
+      }
+      size_t to = i;
+      for (size_t k = i; k-- > 0;) {
+        if (loop::written_buffers(program_, steps()[k]).contains(state)) break;
+        if (!apart(steps()[k], value, copy.buffers[1])) break;
+        const bool computed = steps()[k].kind != StepKind::copy;
+        if (computed && loop::written_buffers(program_, steps()[k]).contains(value)) to = k;
+      }
+      std::rotate(steps().begin() + static_cast<int64_t>(to),
+                  steps().begin() + static_cast<int64_t>(i),
+                  steps().begin() + static_cast<int64_t>(i) + 1);
+    }
+  }
+
+  /// Whether the step touches other bytes of the storage than the part has.
+  bool apart(const Step& step, BufferId storage, BufferId part) {
+    bool is_apart = true;
+    const auto range = [&](BufferId id) {
+      const Dim begin = loop::byte_offset(program_, id);
+      const int64_t first = begin.is_constant() ? begin.constant() : 0;
+      const bool known = begin.is_constant() && is_static(buffer(id).shape);
+      return std::pair(first, known ? first + program_.storage_bytes(id) : INT64_MAX);
+    };
+    const auto [begin, end] = range(part);
+    loop::for_each_buffer(step, [&](BufferId id) {
+      if (program_.owner(id) != storage) return;
+      const auto [other_begin, other_end] = range(id);
+      is_apart = is_apart && (other_end <= begin || end <= other_begin);
+    });
+    return is_apart;
+  }
 
   bool writes_state(size_t step) {
     const std::set<BufferId>& writes = accesses_[step].writes;
@@ -112,6 +160,39 @@ class InPlace {
     return uses <= 1;
   }
 
+  /// Rows that move up while new ones come in behind them: `value` is written by a copy of what the
+  /// state has, then by others that do not look at it.
+  bool try_shifted(size_t copy) {
+    const BufferId value = steps()[copy].buffers[0], state = steps()[copy].buffers[1];
+    std::vector<size_t> writers;
+    for (size_t i = 0; i < copy; ++i) {
+      const Accesses& a = accesses_[i];
+      if (steps()[i].kind == StepKind::check_finite || a.writes.contains(state)) return false;
+      if (a.writes.contains(value)) writers.push_back(i);
+      const bool shifts = a.writes.contains(value) && writers.size() == 1;
+      if (a.reads.contains(state) && !(shifts && steps()[i].kind == StepKind::copy)) return false;
+    }
+    if (writers.size() < 2 || !accesses_[writers[0]].reads.contains(state)) return false;
+    for (size_t i = copy + 1; i < steps().size(); ++i) {
+      if (accesses_[i].writes.contains(state) || accesses_[i].writes.contains(value)) return false;
+    }
+    drop(copy, writers);
+    return true;
+  }
+
+  /// The state's new value is where the old one was: what comes behind `copy` comes behind those
+  /// who write it.
+  void drop(size_t copy, const std::vector<size_t>& writers) {
+    const BufferId value = steps()[copy].buffers[0], state = steps()[copy].buffers[1];
+    for (const size_t writer : writers) {
+      for (size_t next : successors_[copy]) successors_[writer].insert(next);
+    }
+    dropped_[copy] = true;
+    buffer(value).view_of = state;
+    buffer(value).view_offset = 0;
+    buffer(value).kind = BufferClass::state;
+  }
+
   void try_in_place(size_t copy) {
     const BufferId value = steps()[copy].buffers[0], state = steps()[copy].buffers[1];
     const int64_t found = producer(value);
@@ -131,12 +212,8 @@ class InPlace {
       if (behind[i]) return;
     }
     for (size_t i : before) successors_[i].insert(update);
-    for (size_t next : successors_[copy]) successors_[update].insert(next);
-    dropped_[copy] = true;
     early_[update] = true;
-    buffer(value).view_of = state;
-    buffer(value).view_offset = 0;
-    buffer(value).kind = BufferClass::state;
+    drop(copy, {update});
   }
 
   std::vector<char> reachable(size_t from) {
