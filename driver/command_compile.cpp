@@ -10,6 +10,7 @@
 #include "driver/memory_size.h"
 #include "driver/model_options.h"
 #include "driver/progress_line.h"
+#include "driver/stream_flags.h"
 
 namespace backcast {
 namespace {
@@ -21,6 +22,7 @@ struct Options {
   TrainingOptions training;
   std::string output = ".", emit, names = "auto", ram;
   ModelOptions model_options;
+  StreamFlags stream_flags;
 };
 
 std::optional<bool> parse_names(const std::string& word) {
@@ -40,6 +42,7 @@ int run(Options& o) {
   o.request.import_options = o.import_flags.options();
   o.model_options.apply_to(o.request);
   o.request.training = o.training.request();
+  o.request.pipeline.passes.stream = o.stream_flags.options();
   o.request.pipeline.passes.ram = parse_ram(o.ram);
   o.request.pipeline.print_after.insert(o.print_after.begin(), o.print_after.end());
   o.request.pipeline.log = &std::cerr;
@@ -89,7 +92,9 @@ Action add_compile(CLI::App& app) {
   app.add_flag("--timings", o->request.pipeline.timings, "print what each pass took");
   add_ram_option(app, o->ram);
   o->training.add(app);
+  o->stream_flags.add_to(app);
   app.get_option("--train")->excludes(derivative);
+  app.get_option("--stream")->excludes(derivative)->excludes(app.get_option("--train"));
   return [o] { return run(*o); };
 }
 

@@ -10,6 +10,7 @@
 #include "driver/model_options.h"
 #include "driver/npy.h"
 #include "driver/running_model.h"
+#include "driver/stream_flags.h"
 #include "frontend/onnx_tensors.h"
 
 namespace backcast {
@@ -22,11 +23,13 @@ struct Options {
   std::string output;
   bool pb = false;
   ModelOptions model_options;
+  StreamFlags stream_flags;
 };
 
 int run(Options& o) {
   ImportOptions& options = o.request.import_options = o.import_flags.options();
   o.model_options.apply_to(o.request);
+  o.request.pipeline.passes.stream = o.stream_flags.options();
   const std::vector<std::string> names =
       with_file_named(o.request.model, [&] { return input_names(o.request.model, options); });
   std::vector<Literal> inputs = read_inputs("--input", o.inputs, names);
@@ -61,6 +64,7 @@ Action add_run(CLI::App& app) {
   app.add_option("-o,--output", o->output, "folder for the outputs");
   app.add_flag("--pb", o->pb, "write ONNX .pb tensors instead of .npy");
   o->model_options.add_to(app);
+  o->stream_flags.add_to(app);
   o->import_flags.add_to(app);
   return [o] { return run(*o); };
 }

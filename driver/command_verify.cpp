@@ -12,6 +12,8 @@
 #include "driver/device.h"
 #include "driver/import_flags.h"
 #include "driver/model_options.h"
+#include "driver/stream_feed.h"
+#include "driver/stream_flags.h"
 #include "passes/graph/differentiate.h"
 
 namespace backcast {
@@ -27,6 +29,7 @@ struct Options {
   bool evaluator = false;
   Tolerance tolerance;
   ModelOptions model_options;
+  StreamFlags stream_flags;
 };
 
 using Results = std::vector<std::vector<Literal>>;  // per data set
@@ -52,13 +55,8 @@ Emit form_of(const Options& o) {
   return emit;
 }
 
-Results run_all(const Options& o, Emit emit, const std::vector<DataSet>& sets) {
-  const CompiledModel model = compile_model(o.request);
-  DeviceImage image({&model}, emit);
-  std::vector<DeviceCall> calls;
-  for (const DataSet& set : sets) {
-    calls.push_back({0, remaining_inputs(set, model.imported), 0xFF});
-  }
+/// The outputs of all calls, in order.
+Results call_all(DeviceImage& image, const std::vector<DeviceCall>& calls) {
   Results results;
   for (DeviceReply& reply : image.run(calls)) {
     if (reply.status != 0)
@@ -69,12 +67,40 @@ Results run_all(const Options& o, Emit emit, const std::vector<DataSet>& sets) {
   return results;
 }
 
+Results run_all(const CompiledModel& model, Emit emit, std::vector<DataSet>& sets) {
+  DeviceImage image({&model}, emit);
+  std::vector<DeviceCall> calls;
+  for (const DataSet& set : sets) {
+    calls.push_back({0, remaining_inputs(set, model.imported), 0xFF});
+  }
+  return call_all(image, calls);
+}
+
+/// Every set is a stream of its own; of what is expected stays what a stream gives.
+Results stream_all(const CompiledModel& model, Emit emit, std::vector<DataSet>& sets) {
+  DeviceImage image({&model}, emit);
+  Results results;
+  for (DataSet& set : sets) {
+    const StreamFeed feed(model.result.notes.stream, remaining_inputs(set, model.imported));
+    std::vector<DeviceCall> calls;
+    const bool keeps = model.abi.state.bytes > 0;
+    if (keeps) calls.push_back({0, {Literal::scalar(ElementType::u64, 0)}, 0xFF, "init"});
+    for (int64_t i = 0; i < feed.calls(); ++i) calls.push_back({0, feed.inputs(i), 0xFF});
+    Results outputs = call_all(image, calls);
+    if (keeps) outputs.erase(outputs.begin());
+    results.push_back(feed.joined(outputs));
+    set.outputs = feed.given(set.outputs);
+  }
+  return results;
+}
+
 int run(Options& o) {
   o.request.import_options = o.import_flags.options();
   o.model_options.apply_to(o.request);
+  o.request.pipeline.passes.stream = o.stream_flags.options();
   const fs::path model(o.request.model);
   const std::string folder = o.data.empty() ? model.parent_path().string() : o.data;
-  const std::vector<DataSet> sets = read_data_sets(folder);
+  std::vector<DataSet> sets = read_data_sets(folder);
   if (sets.empty())
     throw CompileError(folder + ": no test_data_set_0 with input_0.pb and output_0.pb");
   with_file_named(o.request.model,
@@ -86,7 +112,8 @@ int run(Options& o) {
   } else {
     const Emit emit = form_of(o);
     judged = fmt::format("{}, {}", o.request.target, emit == Emit::c ? "c" : "lib");
-    results = run_all(o, emit, sets);
+    const CompiledModel compiled = compile_model(o.request);
+    results = (o.request.pipeline.passes.stream ? stream_all : run_all)(compiled, emit, sets);
   }
   size_t passed = 0;
   double worst = 0;
@@ -121,6 +148,7 @@ Action add_verify(CLI::App& app) {
       ->check(CLI::Range(0, 255))
       ->capture_default_str();
   o->model_options.add_to(app);
+  o->stream_flags.add_to(app);
   o->import_flags.add_to(app);
   return [o] { return run(*o); };
 }

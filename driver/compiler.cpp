@@ -154,8 +154,10 @@ CompiledModel compile_model(const CompileRequest& request) {
       model.macs_before = layers_of(model.imported).macs;
     }
     if (model.result.lowered) {
-      if (request.training) {
+      if (!model.result.program.states().empty()) {
         model.result.program.model_hash = hash_of_values(module);
+      }
+      if (request.training) {
         const TrainingSpec& spec = request.training->spec;
         model.training = fmt::format("training with {} and {}", enum_name(spec.loss.kind),
                                      enum_name(spec.optimizer.kind));
@@ -228,6 +230,12 @@ Files emit_files(const CompiledModel& model, Emit emit, const EmitOptions& optio
   report.dropped_channels = model.result.notes.dropped.channels;
   report.macs_before = model.macs_before;
   report.promise = model.promise;
+  report.stream = model.result.notes.stream.lines();
+  for (const std::string& line : report.stream) {
+    header.stream += (header.stream.empty() ? "A" + line.substr(1) : ", " + line);
+  }
+  if (!header.stream.empty()) header.stream += ".";
+  if (!report.stream.empty()) report.macs_whole = layers_of(model.imported).macs;
   for (const WinogradLayer& layer : model.result.notes.winograd.layers) {
     report.winograd.push_back({layer.node, layer.tile, layer.error, layer.direct_error,
                                layer.weight_bytes, layer.scratch_bytes});

@@ -16,7 +16,8 @@ class RunningModel {
 
   const std::vector<std::string>& input_names() const { return model_.imported.input_names; }
   const std::vector<std::string>& output_names() const { return model_.imported.output_names; }
-  /// One call, in the model's order; CompileError where the inputs' shapes do not fit.
+  /// One call, in the model's order, or, of a stream, as many from its beginning as the sequence
+  /// takes; CompileError where the inputs' shapes do not fit.
   std::vector<Literal> run(const std::vector<Literal>& inputs) const;
 
  private:

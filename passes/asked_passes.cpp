@@ -7,6 +7,7 @@
 #include "ir/graph/error.h"
 #include "passes/graph/differentiate.h"
 #include "passes/graph/drop_constant_channels.h"
+#include "passes/graph/stream.h"
 
 namespace backcast {
 namespace {
@@ -99,9 +100,21 @@ Module run_asked_pass(const Module& module, const std::string& spec) {
     const std::string bounds = range == "off" ? range : "-" + range + "," + range;
     return drop_constant_channels(module, parse_input_bounds({bounds}), nullptr, units);
   }
+  if (arguments.name() == "stream") {
+    StreamOptions stream_options;
+    const int64_t axis = arguments.number("axis", 0), hop = arguments.number("hop", 0);
+    for (const std::string& input : arguments.names("inputs")) {
+      stream_options.inputs.push_back({input, axis});
+    }
+    if (hop > 0) stream_options.hop = hop;
+    if (arguments.flag("open", false)) stream_options.edges = StreamEdges::open;
+    arguments.finish();
+    return stream(module, stream_options);
+  }
   if (arguments.name() != "differentiate") {
     arguments.fail(
-        "passes with arguments are differentiate, vjp, jvp, hvp and drop_constant_channels");
+        "passes with arguments are differentiate, vjp, jvp, hvp, stream and "
+        "drop_constant_channels");
   }
   options.target_index = arguments.number("target_index", 0);
   options.seeded = arguments.flag("seeded", false);

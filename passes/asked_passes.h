@@ -3,6 +3,7 @@
 //   vjp(function=main,wrt=x)   jvp(…)   hvp(…)
 //   drop_constant_channels(range=1e6,vector_bits=0,word=1): for inputs of at most that absolute
 //     value, or (off) any
+//   stream(inputs=x+y,axis=0,hop=4,open=false): these inputs along this axis
 #pragma once
 
 #include <optional>

@@ -130,6 +130,12 @@ Module drop_channels_pass(const Module& module, const PassContext& context) {
                                 &context.notes.dropped, channel_units(context.target));
 }
 
+/// Behind everything that looks at the model as a whole; what is kept lies as its readers want it.
+Module stream_pass(const Module& module, const PassContext& context) {
+  const std::optional<StreamOptions>& options = context.options.stream;
+  return options ? simplify(stream(module, *options, &context.notes.stream)) : module;
+}
+
 template <WinogradMode mode>
 loop::Program winograd_pass(const loop::Program& program, const PassContext& context) {
   return winograd(program, context.target, {.mode = mode}, &context.notes.winograd);
@@ -214,6 +220,8 @@ const std::vector<GraphPass>& graph_passes() {
       // Channels last; transposes go to where they cancel.
       {"assign_layout", assign_layout},
       {"simplify_again", simplify},
+      // Sequences come piece by piece.
+      {"stream", stream_pass},
       // Scalar cores look up what is a function of one small integer.
       {"tabulate", tabulate},
       // Where floats are subroutines, what is rounded between products is, too, a product.

@@ -13,6 +13,7 @@
 #include "ir/loop/program.h"
 #include "ir/target/target_info.h"
 #include "passes/graph/drop_constant_channels.h"
+#include "passes/graph/stream.h"
 #include "passes/schedule/schedule.h"
 #include "passes/winograd/winograd.h"
 
@@ -23,6 +24,7 @@ struct PassOptions {
   std::optional<InputBounds> inputs;  // what callers promise to give; for dropping channels
   WinogradOptions winograd = {};
   ScheduleOptions schedule = {};
+  std::optional<StreamOptions> stream = {};  // sequences come piece by piece
   /// Bytes that arena and state may take together, see fit_bands.h and fit_memory.h; none: what
   /// costs little is computed again.
   std::optional<int64_t> ram;
@@ -41,6 +43,7 @@ struct PassOptions {
 /// What passes have to say beside the IR.
 struct PassNotes {
   DroppedChannels dropped = {};  // from within tensors
+  StreamNotes stream = {};         // empty inputs: there is no stream
   WinogradNotes winograd = {};
   std::vector<Loc> skipping;  // nodes whose sums leave out factors of zero
   std::string examples;       // what goes example by example; empty: nothing

@@ -60,9 +60,11 @@ std::string macros(const Abi& abi, const HeaderOptions& options) {
            options.stack_is_estimate
                ? "estimate: local arrays and what compilers usually add"
                : "most that a call takes, callees of bc_context not included");
-  rest.add(fmt::format("#define {}_WEIGHT_BYTES {}", prefix, abi.weight_bytes),
-           fmt::format("{}{}", abi.state.bytes > 0 ? "constants and first parameters" : "constants",
-                       options.has_section ? ", in section .rodata." + abi.prefix : ""));
+  rest.add(
+      fmt::format("#define {}_WEIGHT_BYTES {}", prefix, abi.weight_bytes),
+      fmt::format("{}{}",
+                  abi.state.parameter_count > 0 ? "constants and first parameters" : "constants",
+                  options.has_section ? ", in section .rodata." + abi.prefix : ""));
   text += rest.text() + state_macros(abi) + "\n";
   if (symbolic) {
     for (const SizeField& size : abi.entries[0].sizes) {
@@ -166,7 +168,7 @@ std::string header_text(const Abi& abi, const HeaderOptions& options) {
   text += kOpen;
   if (abi.state.bytes > 0) {
     for (const EntryAbi& entry : abi.entries) text += structs_text(abi, entry);
-    text += state_declarations(abi);
+    text += state_declarations(abi, options.stream);
   } else {
     for (const EntryAbi& entry : abi.entries) text += entry_declaration(abi, entry);
   }

@@ -19,6 +19,7 @@ struct HeaderOptions {
   bool stack_is_estimate = false;
   std::string training;     // "training with cross-entropy and momentum, batch 4"; empty: not said
   std::string promise;      // "valid for inputs within ±1e+06"; empty: for all
+  std::string stream = {};  // what a call takes and gives of sequences; empty: there are none
   bool has_section = true;  // constants lie in one of their own, .rodata.NAME
 };
 

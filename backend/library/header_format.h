@@ -67,6 +67,6 @@ std::string declaration(const std::string& start, const std::vector<std::string>
 /// Macros of the state; nothing for a library without.
 std::string state_macros(const Abi& abi);
 /// Entry points and functions of a training library; the structs come before.
-std::string state_declarations(const Abi& abi);
+std::string state_declarations(const Abi& abi, const std::string& stream);
 
 }  // namespace backcast

@@ -1,4 +1,5 @@
-// The part of a training library's header about its state.
+// The part of a header about a state: of a library that trains, or of one that takes streams.
+#include "backend/library/header.h"
 #include "backend/library/header_format.h"
 #include "ir/graph/error.h"
 
@@ -8,7 +9,8 @@ namespace {
 using Kind = StateFunction::Kind;
 
 /// What an entry point with one of the usual names does.
-std::string entry_comment(const EntryAbi& entry, bool accumulates) {
+std::string entry_comment(const EntryAbi& entry, bool accumulates, const std::string& stream) {
+  if (!stream.empty()) return "Runs the model on the next positions. " + comment_text(stream);
   if (entry.name == "run") return "Runs the model with the parameters as they are.";
   if (entry.name == "evaluate") return "Loss and outputs on a batch; nothing is updated.";
   if (entry.name == "train_step" && accumulates) {
@@ -27,7 +29,7 @@ std::string entry_comment(const EntryAbi& entry, bool accumulates) {
                      entry.writes_state ? "" : " The state stays as it is.");
 }
 
-std::string entry_text(const EntryAbi& entry, bool accumulates) {
+std::string entry_text(const EntryAbi& entry, bool accumulates, const std::string& stream) {
   std::vector<std::string> arguments = {entry.writes_state ? "void *state" : "const void *state"};
   if (entry.has_structs) {
     arguments.push_back(fmt::format("const {}_inputs *in", entry.symbol));
@@ -36,7 +38,7 @@ std::string entry_text(const EntryAbi& entry, bool accumulates) {
   for (const char* rest : {"void *arena", "size_t arena_bytes", "const bc_context *context"}) {
     arguments.push_back(rest);
   }
-  return filled_comment(entry_comment(entry, accumulates)) +
+  return filled_comment(entry_comment(entry, accumulates, stream)) +
          declaration(fmt::format("bc_status {}(", entry.symbol), arguments, ");") + "\n";
 }
 
@@ -44,6 +46,9 @@ std::string function_comment(const Abi& abi, const StateFunction& function) {
   const std::string count = fmt::format("{}_PARAMETER_COUNT", abi.macro_prefix);
   switch (function.kind) {
     case Kind::init:
+      if (abi.state.parameter_count == 0) {
+        return "Wherever a sequence begins; `seed` feeds a generator, if the model has one.";
+      }
       return "The model's own parameters, moments zero, step 0; `seed` feeds the generator.";
     case Kind::set_learning_rate:
       return "BC_ERROR_VALUE unless the rate is finite and not negative.";
@@ -105,8 +110,10 @@ std::string state_macros(const Abi& abi) {
   lines.add(fmt::format("#define {}_STATE_BYTES {}", prefix, state.bytes));
   lines.add(fmt::format("#define {}_STATE_ALIGN {}", prefix, state.alignment));
   lines.add(fmt::format("#define {}_STATE_ABI {}", prefix, kStateAbi));
-  lines.add(fmt::format("#define {}_PARAMETER_COUNT {}", prefix, state.parameter_count),
-            "elements of the flat vector of parameters");
+  if (state.parameter_count > 0) {
+    lines.add(fmt::format("#define {}_PARAMETER_COUNT {}", prefix, state.parameter_count),
+              "elements of the flat vector of parameters");
+  }
   if (state.batch > 0) lines.add(fmt::format("#define {}_BATCH {}", prefix, state.batch));
   if (state.accumulate > 0) {
     lines.add(fmt::format("#define {}_ACCUMULATE {}", prefix, state.accumulate));
@@ -114,19 +121,21 @@ std::string state_macros(const Abi& abi) {
   return lines.text();
 }
 
-std::string state_declarations(const Abi& abi) {
+std::string state_declarations(const Abi& abi, const std::string& stream) {
   std::string text = filled_comment(fmt::format(
-      "The state holds parameters, optimizer moments, step and generator: {0}_STATE_BYTES aligned "
+      "The state holds {2}: {0}_STATE_BYTES aligned "
       "to {0}_STATE_ALIGN, kept by the caller. Arenas need {0}_ARENA_BYTES aligned to "
       "{0}_ARENA_ALIGN{1}; their contents before and after mean nothing. Tensors must not overlap. "
       "`context` may be null.",
-      abi.macro_prefix, abi.arena_bytes == 0 ? " and may be null" : ""));
+      abi.macro_prefix, abi.arena_bytes == 0 ? " and may be null" : "",
+      abi.state.parameter_count > 0 ? "parameters, optimizer moments, step and generator"
+                                    : "what a call hands on to the next one"));
   text += "\n";
   for (const StateFunction& function : abi.functions) {
     if (function.kind == Kind::init) text += function_text(abi, function);
   }
   for (const EntryAbi& entry : abi.entries) {
-    text += entry_text(entry, abi.state.has_gradients);
+    text += entry_text(entry, abi.state.has_gradients, stream);
   }
   for (const StateFunction& function : abi.functions) {
     if (function.kind != Kind::init) text += function_text(abi, function);

@@ -185,6 +185,8 @@ Report report_of(const loop::Program& program, const ReportOptions& options) {
   report.dropped_channels = options.dropped_channels;
   report.macs_before = options.macs_before;
   report.promise = options.promise;
+  report.stream = options.stream;
+  report.macs_whole = options.macs_whole;
   report.stack_bytes = options.stack_bytes;
   report.examples = options.examples;
   report.bands = options.bands;

@@ -29,6 +29,8 @@ struct ReportOptions {
   int64_t dropped_channels = 0;        // that no input within `promise` changes
   int64_t macs_before = 0;             // with them
   std::string promise;                 // "valid for inputs within ±1e+06"; empty: for all
+  std::vector<std::string> stream;     // what a call takes and gives of sequences
+  int64_t macs_whole = 0;              // of a call that would be given all of the sequence
   std::vector<ReportWinograd> winograd;
   std::vector<std::string> skips_zeros;  // nodes whose sums leave out factors of zero
   std::string examples;                  // what goes example by example
@@ -91,6 +93,8 @@ struct Report {
   int64_t table_bytes = 0;
   int64_t dropped_channels = 0, macs_before = 0;
   std::string promise;
+  std::vector<std::string> stream;
+  int64_t macs_whole = 0;
   std::vector<ReportWinograd> winograd;
   std::vector<std::string> skips_zeros;
   std::string examples;       // "computes 14 of 15 steps example by example"; empty: nothing

@@ -82,6 +82,13 @@ std::string summary(const Report& report) {
                     "dropped", grouped(report.dropped_channels), grouped(report.macs_before),
                     report.promise.empty() ? "" : "; ", report.promise);
   }
+  for (size_t i = 0; i < report.stream.size(); ++i) {
+    text += fmt::format("{:<10}{}\n", i == 0 ? "stream" : "", report.stream[i]);
+  }
+  if (!report.stream.empty() && !report.entries.empty()) {
+    text += fmt::format("{:<10}takes {} multiply-accumulates, the whole model {}\n", "",
+                        grouped(report.entries[0].macs), grouped(report.macs_whole));
+  }
   if (!report.skips_zeros.empty()) {
     text += fmt::format(
         "{:<10}{:>14} products leave out factors of zero: the time depends on the input\n",
@@ -242,6 +249,10 @@ std::string report_json(const Report& report) {
   if (!report.skips_zeros.empty()) json["skips_zeros"] = report.skips_zeros;
   if (!report.examples.empty()) json["examples"] = report.examples;
   if (!report.bands.empty()) json["bands"] = report.bands;
+  if (!report.stream.empty()) {
+    json["stream"] = report.stream;
+    json["macs_whole"] = report.macs_whole;
+  }
   if (!report.recomputation.empty()) json["recomputation"] = report.recomputation;
   Json entries = Json::array();
   for (const ReportEntry& entry : report.entries) entries.push_back(entry_json(entry));

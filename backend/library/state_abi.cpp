@@ -116,8 +116,10 @@ std::vector<StateFunction> state_functions(const Abi& abi) {
     functions.push_back(
         {Kind::set_learning_rate, start + "set_learning_rate", "bc_state_set_rate", 0});
   }
-  functions.push_back({Kind::get, start + "get_parameters", "bc_state_get", kParameterRoles});
-  functions.push_back({Kind::set, start + "set_parameters", "bc_state_set", kParameterRoles});
+  if (abi.state.parameter_count > 0) {
+    functions.push_back({Kind::get, start + "get_parameters", "bc_state_get", kParameterRoles});
+    functions.push_back({Kind::set, start + "set_parameters", "bc_state_set", kParameterRoles});
+  }
   if (abi.state.has_gradients) {
     functions.push_back({Kind::get, start + "get_gradients", "bc_state_get", kGradientRoles});
     functions.push_back({Kind::set, start + "set_gradients", "bc_state_set", kGradientRoles});

@@ -5,6 +5,7 @@
 
 #include "ir/ops/narrow_rules.h"
 #include "ir/ops/ops.h"
+#include "ir/ops/pointwise.h"
 
 namespace backcast {
 
@@ -300,20 +301,7 @@ const Row* row_of(const OpDef& op) {
       {&ops::conv, {relate_conv, narrow_conv}},
       {&ops::dot_general, {relate_dot, narrow_dot}},
   };
-  static const OpDef* const pointwise[] = {
-      &ops::neg,          &ops::abs,    &ops::sign,    &ops::sqrt,       &ops::exp,
-      &ops::log,          &ops::sin,    &ops::cos,     &ops::tan,        &ops::asin,
-      &ops::acos,         &ops::atan,   &ops::sinh,    &ops::cosh,       &ops::asinh,
-      &ops::acosh,        &ops::atanh,  &ops::tanh,    &ops::erf,        &ops::relu,
-      &ops::floor,        &ops::ceil,   &ops::sigmoid, &ops::round_even, &ops::cast,
-      &ops::add,          &ops::sub,    &ops::mul,     &ops::div,        &ops::mod,
-      &ops::rem,          &ops::pow,    &ops::min,     &ops::max,        &ops::bit_not,
-      &ops::bit_and,      &ops::bit_or, &ops::bit_xor, &ops::shift_left, &ops::shift_right,
-      &ops::compare,      &ops::select, &ops::clamp,   &ops::is_nan,     &ops::is_inf,
-      &ops::stop_gradient};
-  if (std::find(std::begin(pointwise), std::end(pointwise), &op) != std::end(pointwise)) {
-    return &elementwise;
-  }
+  if (ops::is_pointwise(op)) return &elementwise;
   const auto found = table.find(&op);
   return found == table.end() ? nullptr : &found->second;
 }
