@@ -135,6 +135,12 @@ CompiledModel compile_model(const CompileRequest& request) {
   try {
     ImportOptions import_options = request.import_options;
     import_options.differentiator = add_vjp;
+    std::optional<StreamOptions>& stream = options.passes.stream;
+    if (stream) {
+      for (const StreamInput& input : stream->inputs) {
+        import_options.sequences[input.name] = input.axis;
+      }
+    }
     Module module;
     if (request.training) {
       ImportedTraining training = import_training(request.model, import_options, *request.training);
@@ -143,6 +149,7 @@ CompiledModel compile_model(const CompileRequest& request) {
     } else {
       model.imported = import_model(request.model, import_options);
       module = model.imported.module;
+      if (stream) stream->endless = model.imported.endless;
       if (!request.derivatives.kinds.empty()) {
         module = add_derivatives(std::move(module), request.derivatives);
       }

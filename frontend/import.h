@@ -26,6 +26,10 @@ enum class ImportMode {
 using Differentiator = std::function<Module(const Module& module, const std::string& function,
                                             const std::vector<std::string>& by)>;
 
+/// Positions of a sequence that has no length of its own: many, and divisible by what strides and
+/// joined positions are likely to be.
+inline constexpr int64_t kEndlessSequence = 5040;
+
 struct ImportOptions {
   ImportMode mode = ImportMode::as_written;
   /// Values of symbolic dimensions by name: {8, 8} binds one to 8, {1, 8} keeps it symbolic within
@@ -34,6 +38,9 @@ struct ImportOptions {
   /// Shapes that inputs have in calls that are known already, by the inputs' names: a dimension
   /// ranges over its extents in them.
   std::map<std::string, std::vector<std::vector<int64_t>>> shapes;
+  /// Axes along which inputs are sequences, by their names: a length that nothing says is
+  /// kEndlessSequence, and ImportedModel::endless.
+  std::map<std::string, int64_t> sequences;
   /// Inputs that are constants, by name: a value for all elements, or one for each in row-major
   /// order. CompileError when there is no such input, or when its type cannot hold a value.
   std::map<std::string, std::vector<double>> constants;
@@ -83,6 +90,7 @@ struct ImportedModel {
   std::vector<std::string> parameter_names, running_statistics;
   /// Integer initializers of the file that ImportOptions::unquantised may name.
   std::vector<std::string> quantised_weights;
+  bool endless = false;  // a sequence has kEndlessSequence positions because nobody knows how many
   bool quantises = false;  // in ImportMode::training: some node does
   /// Of ImportMode::training. `main` gives the new values of `updated_statistics` after the
   /// outputs, as results of the initializers' names. Where something is dropped or drawn, it has

@@ -79,6 +79,7 @@ ImportedModel GraphImporter::finish(Scope& scope) {
   result_.name = model_.graph.name;
   const std::vector<std::string>& notes = symbols_.notes();
   result_.notes.insert(result_.notes.begin(), notes.begin(), notes.end());
+  result_.endless = symbols_.is_endless();
   note_rounding();
   note_shared_parameters();
   return std::move(result_);

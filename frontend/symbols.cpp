@@ -54,6 +54,14 @@ SymbolTable::SymbolTable(const std::vector<OnnxValueInfo>& inputs, const ImportO
     for (const OnnxDim& dim : *input.shape) {
       if (is_name(dim.symbol)) plain_names_.insert(dim.symbol);
     }
+    const auto sequence = options.sequences.find(input.name);
+    if (sequence != options.sequences.end() && sequence->second >= 0 &&
+        sequence->second < static_cast<int64_t>(input.shape->size())) {
+      const size_t axis = static_cast<size_t>(sequence->second);
+      if (!is_fixed((*input.shape)[axis])) {
+        endless_.insert(text_of((*input.shape)[axis], input.name, axis));
+      }
+    }
     const auto shapes = options.shapes.find(input.name);
     if (shapes != options.shapes.end()) collect_extents(input, shapes->second, seen_);
   }
@@ -81,6 +89,10 @@ DimRange SymbolTable::range_of(const std::string& name, const std::string& text)
   if (option == options_.dims.end()) {
     const auto seen = seen_.find(text);
     if (seen != seen_.end()) return seen->second;
+    if (endless_.contains(text)) {
+      is_endless_ = true;
+      return {kEndlessSequence, kEndlessSequence};
+    }
     notes_.push_back(fmt::format(
         "dimension \"{}\" is taken as 1; choose another with --dim {}=8 or --dim {}=1..8", name,
         name, name));

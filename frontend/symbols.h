@@ -31,6 +31,8 @@ class SymbolTable {
   /// Call when all inputs are through: CompileError when the options name an unknown dimension.
   void check_options() const;
   const std::vector<std::string>& notes() const { return notes_; }
+  /// See ImportedModel::endless.
+  bool is_endless() const { return is_endless_; }
 
  private:
   std::string valid_name(const std::string& text) const;
@@ -47,6 +49,8 @@ class SymbolTable {
   std::map<std::string, Dim> bound_;      // by name
   std::map<std::string, Dim> by_text_;    // by dim_param as written
   std::map<std::string, DimRange> seen_;  // by text, what ImportOptions::shapes have
+  std::set<std::string> endless_;         // texts of the lengths of sequences
+  bool is_endless_ = false;               // one of them was asked for
   SymbolRanges ranges_;
   std::vector<std::string> notes_;
 };

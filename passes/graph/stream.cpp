@@ -290,6 +290,12 @@ void check_inputs(const Function& function, const StreamOptions& options) {
       throw CompileError(fmt::format("--stream {}={}: \"{}\" is {}; axes count from 0", name, axis,
                                      name, to_string(type)));
     }
+    if (type.shape[static_cast<size_t>(axis)] == Dim(1)) {
+      throw CompileError(
+          fmt::format("--stream {}={}: \"{}\" is {}, a sequence of one position; "
+                      "where its length is a symbol, give it another with --dim",
+                      name, axis, name, to_string(type)));
+    }
     for (size_t k = 0; k < i; ++k) {
       if (options.inputs[k].name == name) {
         throw CompileError(fmt::format("--stream {}: named twice", name));
@@ -373,26 +379,30 @@ std::vector<std::string> StreamNotes::lines() const {
   const auto positions = [](int64_t count) {
     return fmt::format("{} position{}", count, count == 1 ? "" : "s");
   };
-  int64_t first_extent = 0;
+  const Tensor* first = nullptr;
   for (const Tensor& input : inputs) {
     if (input.axis < 0) continue;
-    if (first_extent == 0) first_extent = input.extent;
+    if (first == nullptr) first = &input;
     lines.push_back(fmt::format("a call takes {} of \"{}\"", positions(input.count), input.name));
   }
   for (const Tensor& output : outputs) {
-    std::string line = fmt::format("and gives \"{}\" ", output.name);
-    if (output.axis < 0) {
-      line += exact
-                  ? fmt::format("of the latest {}", positions(first_extent))
-                  : fmt::format("of the latest {} and those before them", positions(first_extent));
-      line += fmt::format(", from call {} on", first_call);
-    } else {
+    const bool latest = output.axis < 0;
+    std::string line = fmt::format("and gives \"{}\"", output.name);
+    if (!latest && (output.count > 1 || output.extent > 1)) {
       line = fmt::format("and gives {} of \"{}\"", positions(output.count), output.name);
+    }
+    if (!latest && output.extent > 1) {
       if (output.delay > 0) line += fmt::format(", the first {} for nothing", output.delay);
       if (output.behind > 0) {
         line +=
             fmt::format(", not the last {}, which read behind the sequence's end", output.behind);
       }
+    } else if (endless) {
+      line += " of all positions so far";
+    } else {
+      line += fmt::format(" of the latest {}{}, from call {} on", positions(first->extent),
+                          exact ? "" : " and those before them",
+                          latest ? first_call : output.delay / output.count + 1);
     }
     lines.push_back(line);
   }
@@ -410,7 +420,10 @@ Module stream(const Module& module, const StreamOptions& options, StreamNotes* n
   check_extents(function);
   function = with_parts_in_turn(module, function, plan_stream(module, function, options));
   const StreamPlan plan = plan_stream(module, function, options);
-  if (notes) *notes = notes_of(function, plan);
+  if (notes) {
+    *notes = notes_of(function, plan);
+    notes->endless = options.endless;
+  }
   return StreamWriter(module, function, plan).run(entry);
 }
 

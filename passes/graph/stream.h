@@ -34,6 +34,8 @@ struct StreamOptions {
   /// many more or fewer as they are longer or shorter.
   std::optional<int64_t> hop;
   StreamEdges edges = StreamEdges::exact;
+  /// The sequence has no length of its own: what would need one is refused.
+  bool endless = false;
 };
 
 struct StreamNotes {
@@ -49,6 +51,7 @@ struct StreamNotes {
   int64_t first_call = 1;  // from which on the results of a stretch hold
   int64_t stretch = 0;     // positions of the first input that a stretch began before a call's end
   bool exact = true;       // every stretch gives what the model gives of it
+  bool endless = false;    // nobody knows how long a sequence is
   /// Nodes that read all of their operands in every call.
   std::vector<Loc> whole;
 

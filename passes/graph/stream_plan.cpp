@@ -40,6 +40,9 @@ class StreamPlanner {
       if (of(ValueId(i)).needed) place(ValueId(i));
     }
     place_stretches();
+    for (const Flow& result : of(from_.result).flows) {
+      if (result.kind == Flow::Kind::pieces && result.extent == 1) check_edges(result);
+    }
     choose_places();
     name_states();
     return std::move(plan_);
@@ -285,6 +288,11 @@ class StreamPlanner {
   /// positions of all.
   void place_stretches() {
     if (stretches_.empty() && ends_.empty()) return;
+    if (options_.endless) {
+      throw CompileError(stretches_.empty() ? *ends_[0].first : from_.node(stretches_[0].node).loc,
+                         "it needs all of the sequence, and that has no length in the model; say "
+                         "with --dim how long a stretch its results are about");
+    }
     int64_t parts = 0;
     for (const StreamedNode& node : plan_.nodes) {
       for (const Flow& flow : node.flows) {
@@ -319,7 +327,9 @@ class StreamPlanner {
   }
 
   void check_edges(const Flow& flow) {
-    const bool clean = flow.clean_from == 0 && flow.clean_to == flow.extent;
+    // What has no length of its own is about all there has been.
+    const bool begins = flow.clean_from == 0 || options_.endless;
+    const bool clean = begins && flow.clean_to == flow.extent;
     plan_.exact = plan_.exact && clean;
     if (clean || options_.edges == StreamEdges::open) return;
     throw CompileError(
