@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ir/graph/error.h"
+#include "ir/loop/liveness.h"
 #include "ir/ops/ops.h"
 #include "passes/graph/inline_calls.h"
 #include "passes/lower/lower.h"
@@ -93,15 +94,24 @@ class LayerBuilder {
   void add_macs() {
     try {
       const loop::Program program = lower(inline_calls(model_.module), "model");
-      for (const auto& [name, kernel] : program.kernels) {
-        if (kernel.locs.empty()) continue;
-        table_.macs += kernel.macs;
-        const auto at = index_.find({kernel.locs[0].node, kernel.locs[0].op_type});
-        if (at != index_.end()) table_.layers[at->second].macs += kernel.macs;
+      for (const loop::EntryPoint& entry : program.entries) {
+        const std::vector<const loop::Step*> steps = loop::flat_steps(entry.steps);
+        const std::vector<int64_t> runs = loop::runs_of_steps(program, entry);
+        for (size_t i = 0; i < steps.size(); ++i) {
+          if (steps[i]->kind == loop::StepKind::call) add_macs(program, *steps[i], runs[i]);
+        }
       }
     } catch (const CompileError& error) {
       table_.no_macs = error.what();
     }
+  }
+
+  void add_macs(const loop::Program& program, const loop::Step& step, int64_t runs) {
+    const loop::Kernel& kernel = program.kernels.at(step.kernel);
+    if (kernel.locs.empty()) return;
+    table_.macs += kernel.macs * runs;
+    const auto at = index_.find({kernel.locs[0].node, kernel.locs[0].op_type});
+    if (at != index_.end()) table_.layers[at->second].macs += kernel.macs * runs;
   }
 
   const ImportedModel& model_;

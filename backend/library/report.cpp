@@ -116,19 +116,6 @@ ReportStep step_report(const loop::Program& program, const loop::Step& step, con
   return result;
 }
 
-/// Per step in the order of flat_steps(): how often it runs, at most, for the loops around it.
-void append_runs(const loop::Program& program, const std::vector<loop::Step>& steps, int64_t runs,
-                 std::vector<int64_t>& result) {
-  for (const loop::Step& step : steps) {
-    result.push_back(runs);
-    const bool is_loop = step.kind == loop::StepKind::loop;
-    const int64_t most = is_loop ? step.count.range(program.symbols).max : 1;
-    const int64_t trips = most == INT64_MAX ? 1 : most;  // nobody knows
-    append_runs(program, step.body, runs * trips, result);
-    append_runs(program, step.otherwise, runs, result);
-  }
-}
-
 /// `code`: of the kernels that no step before calls.
 ReportEntry entry_report(const loop::Program& program, const loop::EntryPoint& entry,
                          const EntryAbi& abi, std::map<std::string, int64_t>& code) {
@@ -136,8 +123,7 @@ ReportEntry entry_report(const loop::Program& program, const loop::EntryPoint& e
   result.name = entry.name;
   const std::map<BufferId, Interval> intervals = lifetimes(program, entry);
   const std::vector<const loop::Step*> steps = loop::flat_steps(entry.steps);
-  std::vector<int64_t> runs;
-  append_runs(program, entry.steps, 1, runs);
+  const std::vector<int64_t> runs = loop::runs_of_steps(program, entry);
   for (size_t i = 0; i < steps.size(); ++i) {
     ReportStep step = step_report(program, *steps[i], abi.steps[i]);
     step.macs *= runs[i];

@@ -105,6 +105,27 @@ class Liveness {
 
 }  // namespace
 
+namespace {
+
+void append_runs(const Program& program, const std::vector<Step>& steps, int64_t runs,
+                 std::vector<int64_t>& result) {
+  for (const Step& step : steps) {
+    result.push_back(runs);
+    const int64_t most = step.kind == StepKind::loop ? step.count.range(program.symbols).max : 1;
+    const int64_t trips = most == INT64_MAX ? 1 : most;  // nobody knows
+    append_runs(program, step.body, runs * trips, result);
+    append_runs(program, step.otherwise, runs, result);
+  }
+}
+
+}  // namespace
+
+std::vector<int64_t> runs_of_steps(const Program& program, const EntryPoint& entry) {
+  std::vector<int64_t> runs;
+  append_runs(program, entry.steps, 1, runs);
+  return runs;
+}
+
 std::vector<const Step*> flat_steps(const std::vector<Step>& steps) {
   std::vector<const Step*> flat;
   append_flat(steps, flat);

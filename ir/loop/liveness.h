@@ -13,6 +13,8 @@ namespace backcast::loop {
 /// All steps, a step before those it holds (`body`, then `otherwise`): the numbering of an entry
 /// point's steps in plans, reports and hooks.
 std::vector<const Step*> flat_steps(const std::vector<Step>& steps);
+/// Per step in that order how often it runs, at most, for the loops around it.
+std::vector<int64_t> runs_of_steps(const Program& program, const EntryPoint& entry);
 
 /// How many of these numbers a step takes: its own and those of what it holds.
 int64_t count_steps(const Step& step);

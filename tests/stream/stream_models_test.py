@@ -128,7 +128,11 @@ class Stream(unittest.TestCase):
         self.write(looks_ahead())
         self.verify(2)
         self.verify(2, "--hop", 8, targets=["native", "cortex-m4"])
-        stream = "\n".join(self.report("--stream", "x=2")["stream"])
+        report = self.report("--stream", "x=2")
+        # Loops count as often as they run.
+        macs = sum(step["macs"] for step in report["entries"][0]["steps"])
+        self.assertEqual(report["macs_whole"], 16 * macs)
+        stream = "\n".join(report["stream"])
         self.assertIn('a call takes 2 positions of "x"', stream)
         self.assertIn("the first 1 for nothing", stream)
 
