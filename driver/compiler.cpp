@@ -242,7 +242,9 @@ Files emit_files(const CompiledModel& model, Emit emit, const EmitOptions& optio
     header.stream += (header.stream.empty() ? "A" + line.substr(1) : ", " + line);
   }
   if (!header.stream.empty()) header.stream += ".";
-  if (!report.stream.empty()) report.macs_whole = layers_of(model.imported).macs;
+  if (!report.stream.empty() && !model.result.notes.stream.endless) {
+    report.macs_whole = layers_of(model.imported).macs;
+  }
   for (const WinogradLayer& layer : model.result.notes.winograd.layers) {
     report.winograd.push_back({layer.node, layer.tile, layer.error, layer.direct_error,
                                layer.weight_bytes, layer.scratch_bytes});

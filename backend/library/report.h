@@ -30,7 +30,7 @@ struct ReportOptions {
   int64_t macs_before = 0;             // with them
   std::string promise;                 // "valid for inputs within ±1e+06"; empty: for all
   std::vector<std::string> stream;     // what a call takes and gives of sequences
-  int64_t macs_whole = 0;              // of a call that would be given all of the sequence
+  int64_t macs_whole = 0;  // of a call that would be given all of a sequence; 0: of any length
   std::vector<ReportWinograd> winograd;
   std::vector<std::string> skips_zeros;  // nodes whose sums leave out factors of zero
   std::string examples;                  // what goes example by example

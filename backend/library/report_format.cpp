@@ -85,7 +85,7 @@ std::string summary(const Report& report) {
   for (size_t i = 0; i < report.stream.size(); ++i) {
     text += fmt::format("{:<10}{}\n", i == 0 ? "stream" : "", report.stream[i]);
   }
-  if (!report.stream.empty() && !report.entries.empty()) {
+  if (report.macs_whole > 0) {
     text += fmt::format("{:<10}takes {} multiply-accumulates, the whole model {}\n", "",
                         grouped(report.entries[0].macs), grouped(report.macs_whole));
   }
@@ -251,7 +251,7 @@ std::string report_json(const Report& report) {
   if (!report.bands.empty()) json["bands"] = report.bands;
   if (!report.stream.empty()) {
     json["stream"] = report.stream;
-    json["macs_whole"] = report.macs_whole;
+    if (report.macs_whole > 0) json["macs_whole"] = report.macs_whole;
   }
   if (!report.recomputation.empty()) json["recomputation"] = report.recomputation;
   Json entries = Json::array();

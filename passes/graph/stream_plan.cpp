@@ -95,7 +95,7 @@ class StreamPlanner {
       input.extent = type.shape[static_cast<size_t>(streamed.axis)].constant();
       input.clean_to = input.extent;
       if (first_extent_ == 0 || name == options_.inputs[0].name) first_extent_ = input.extent;
-      input.rate_up = input.extent;  // made relative to the first input's by set_rates
+      input.rate_up = input.extent;  // choose_hop divides it by the first input's
     }
   }
 
@@ -135,9 +135,9 @@ class StreamPlanner {
       const int64_t down = flow(value).rate_down * operand.reach.stride;
       result.rate_up = up / std::gcd(up, down);
       result.rate_down = down / std::gcd(up, down);
-      const bool differs = rate && (rate->rate_up != result.rate_up ||  //
-                                    rate->rate_down != result.rate_down);
-      if (differs) return false;
+      if (rate && (rate->rate_up != result.rate_up || rate->rate_down != result.rate_down)) {
+        return false;
+      }
       rate = result;
     }
     for (const Carried& carried : pieces->carried) {
@@ -289,7 +289,9 @@ class StreamPlanner {
   void place_stretches() {
     if (stretches_.empty() && ends_.empty()) return;
     if (options_.endless) {
-      throw CompileError(stretches_.empty() ? *ends_[0].first : from_.node(stretches_[0].node).loc,
+      for (const auto& [loc, end] : ends_) check_edges(end);
+      if (stretches_.empty()) return;
+      throw CompileError(from_.node(stretches_[0].node).loc,
                          "it needs all of the sequence, and that has no length in the model; say "
                          "with --dim how long a stretch its results are about");
     }

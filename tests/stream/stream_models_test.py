@@ -163,6 +163,32 @@ class Stream(unittest.TestCase):
         states = self.report("--stream", "x=2")["state"]
         self.assertTrue(all(s["type"].startswith(("i8", "u8", "i16", "i32")) for s in states), states)
 
+    def test_length_that_nobody_knows(self):
+        model = looks_ahead()
+        self.write(model)
+        for tensor in (model.graph.input[0], model.graph.output[0]):
+            for dim in tensor.type.tensor_type.shape.dim:
+                if dim.dim_value in (32, 16):
+                    dim.dim_param = "T" if dim.dim_value == 32 else "S"
+        onnx.save(model, self.path)
+        self.verify(2, targets=["native", "cortex-m4"])
+        report = self.report("--stream", "x=2")
+        self.assertGreater(report["state_bytes"], 0)
+        self.assertNotIn("macs_whole", report)
+        self.assertIn("a sequence of one position", self.backcast(
+            "compile", self.path, "-o", self.folder / "no", "--stream", "x=2", "--dim", "T=1",
+            fails=True))
+
+    def test_stretch_of_a_length_that_nobody_knows(self):
+        model = keyword()
+        model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "T"
+        onnx.save(model, self.path)
+        message = self.backcast("compile", self.path, "-o", self.folder / "no", "--stream", "x=2",
+                                fails=True)
+        self.assertIn("say with --dim how long a stretch", message)
+        self.backcast("compile", self.path, "-o", self.folder / "out", "--stream", "x=2", "--dim",
+                      "T=25")
+
     def test_run_joins_the_pieces(self):
         self.write(looks_ahead())
         np.save(self.folder / "x.npy", self.x)
