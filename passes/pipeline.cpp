@@ -133,7 +133,9 @@ Module drop_channels_pass(const Module& module, const PassContext& context) {
 /// Behind everything that looks at the model as a whole; what is kept lies as its readers want it.
 Module stream_pass(const Module& module, const PassContext& context) {
   const std::optional<StreamOptions>& options = context.options.stream;
-  return options ? simplify(stream(module, *options, &context.notes.stream)) : module;
+  if (!options) return module;
+  // Loops may be left with one trip.
+  return simplify(inline_calls(stream(module, *options, &context.notes.stream)));
 }
 
 template <WinogradMode mode>
