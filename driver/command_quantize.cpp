@@ -20,7 +20,7 @@ struct Options {
   QuantizeRequest request;
   ImportFlags import_flags;
   std::vector<std::string> data;
-  std::string output;
+  std::string output, ranges = "auto";
 };
 
 std::string shape_text(const std::vector<int64_t>& shape) {
@@ -95,15 +95,16 @@ std::string several(size_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-void print(const QuantizedModel& model, size_t calls) {
+void print(const QuantizedModel& model, size_t calls, Ranges ranges) {
   if (model.weights > 0) {
     fmt::print("int8       {}\n", several(model.weights, "weight tensor"));
   } else {
     const std::string cells =
         model.cells > 0 ? " and " + several(model.cells, "recurrent layer") : "";
-    fmt::print("int8       {}{} with {} in {}, ranges of {}\n", several(model.products, "product"),
-               cells, several(model.values.size(), "value"), several(model.formats, "format"),
-               several(calls, "call"));
+    fmt::print("int8       {}{} with {} in {}, ranges of {}{}\n",
+               several(model.products, "product"), cells, several(model.values.size(), "value"),
+               several(model.formats, "format"), several(calls, "call"),
+               ranges == Ranges::least_error ? ", cut where that leaves less error" : "");
   }
   for (const std::string& left : model.left) fmt::print("float      {}\n", left);
   for (const auto& [name, format] : model.inputs) {
@@ -141,26 +142,66 @@ Calls read_calls(const Options& o, ImportOptions& options) {
                    : calls_of_files(o, options);
 }
 
-/// How far the written file's values are from those of the model.
-void print_errors(const QuantizedModel& model, const CompileRequest& written, const Calls& calls) {
-  std::vector<ValueError> errors = compare_models(model, written, calls);
+void print_errors(const QuantizedModel& model, const std::vector<ValueError>& errors) {
   const auto inner = errors.end() - static_cast<std::ptrdiff_t>(model.values.size());
   std::for_each(errors.begin(), inner, [](const ValueError& error) { print(error); });
   if (inner != errors.end()) print_worst({inner, errors.end()});
 }
 
-int run(Options& o) {
-  CompileRequest& before = o.request.compile;
-  before.import_options = o.import_flags.options();
-  const Calls calls = read_calls(o, before.import_options);
-  const QuantizedModel model = quantize_model(o.request, calls);
-  const fs::path output = fs::absolute(o.output);
+struct Candidate {
+  Ranges ranges;
+  QuantizedModel model;
+  std::vector<ValueError> errors;  // of the outputs, then of the values within
+
+  /// Of the outputs, in the middle.
+  double decibels() const {
+    const size_t outputs = errors.size() - model.values.size();
+    double sum = 0;
+    for (size_t i = 0; i < outputs; ++i) sum += std::min(errors[i].decibels(), 200.0);
+    return sum / static_cast<double>(std::max<size_t>(outputs, 1));
+  }
+};
+
+void write(const std::string& file, const QuantizedModel& model) {
+  const fs::path output = fs::absolute(file);
   write_files(output.parent_path().string(), {{output.filename().string(), model.bytes}});
-  print(model, calls.size());
-  CompileRequest after = before;
-  after.model = o.output;
-  if (!calls.empty()) print_errors(model, after, calls);
-  fmt::print("{}: {} bytes, of {}\n", o.output, model.bytes.size(), fs::file_size(before.model));
+}
+
+/// Writes the file and says, where there are calls, how far its values are from the model's.
+Candidate made(Options& o, Ranges ranges, const Calls& calls) {
+  o.request.ranges = ranges;
+  Candidate made{ranges, quantize_model(o.request, calls), {}};
+  write(o.output, made.model);
+  CompileRequest written = o.request.compile;
+  written.model = o.output;
+  if (!calls.empty()) made.errors = compare_models(made.model, written, calls);
+  return made;
+}
+
+/// Cutting ranges has to gain something: what was not among the data may lie outside.
+constexpr double kLeastGain = 0.5;  // decibels
+
+Candidate best(Options& o, const Calls& calls) {
+  if (o.request.weights_only || o.ranges == "all") return made(o, Ranges::all, calls);
+  if (o.ranges == "least-error") return made(o, Ranges::least_error, calls);
+  Candidate all = made(o, Ranges::all, calls), cut = made(o, Ranges::least_error, calls);
+  if (cut.decibels() >= all.decibels() + kLeastGain) return cut;
+  write(o.output, all.model);
+  return all;
+}
+
+int run(Options& o) {
+  if (o.ranges != "auto" && o.ranges != "all" && o.ranges != "least-error") {
+    throw CompileError("--ranges " + o.ranges + ": choose one of auto, all, least-error");
+  }
+  ImportOptions& import_options = o.request.compile.import_options;
+  import_options = o.import_flags.options();
+  const Calls calls = read_calls(o, import_options);
+  const Candidate chosen = best(o, calls);
+  print(chosen.model, calls.size(), chosen.ranges);
+  if (!calls.empty()) print_errors(chosen.model, chosen.errors);
+  fmt::print("{}: {} bytes, of {}\n", o.output, chosen.model.bytes.size(),
+             fs::file_size(o.request.compile.model));
   return 0;
 }
 
@@ -184,6 +225,11 @@ Action add_quantize(CLI::App& app) {
   app.add_flag(
       "--integer-inputs", o->request.integer_inputs,
       "inputs that nothing but quantised layers read are int8, in a format that is printed");
+  app.add_option("--ranges", o->ranges,
+                 "what formats are for: all: every value that the data brought; least-error: the "
+                 "part that 8 bits are best spent on, in square error; auto: the one that leaves "
+                 "the outputs nearer to the model's")
+      ->capture_default_str();
   o->import_flags.add_to(app);
   return [o] { return run(*o); };
 }

@@ -8,6 +8,7 @@
 #include <limits>
 #include <regex>
 
+#include "driver/observed_ranges.h"
 #include "frontend/onnx_proto.h"
 #include "frontend/quantise_weights.h"
 #include "passes/graph/constant_value.h"
@@ -63,24 +64,29 @@ ComputedConstants computed_constants(const std::set<std::string>& names,
   return values;
 }
 
-/// The least and the largest element of what decides about formats, which the last results of the
-/// model are.
+/// The ranges of what decides about formats, which the last results of the model are.
 std::map<std::string, ObservedRange> ranges_of(const QuantisationPlan& plan,
-                                               const RunningModel& model, const Calls& calls) {
-  std::map<std::string, ObservedRange> ranges;
+                                               const RunningModel& model, const Calls& calls,
+                                               Ranges kind) {
   const std::vector<QuantisationPlan::Observed> observed = plan.observed();
   const size_t first = model.output_names().size() - observed.size();
-  for (const std::vector<Literal>& inputs : calls) {
-    const std::vector<Literal> results = model.run(inputs);
-    for (size_t i = 0; i < observed.size(); ++i) {
-      ObservedRange& range = ranges[observed[i].name];
-      for (const double x : results[first + i].as_doubles()) {
-        // A NaN stays.
-        range.low = x >= range.low ? range.low : x;
-        range.high = x <= range.high ? range.high : x;
+  const auto each = [&](const auto& visit) {
+    for (const std::vector<Literal>& inputs : calls) {
+      const std::vector<Literal> results = model.run(inputs);
+      for (size_t i = 0; i < observed.size(); ++i) {
+        for (const double x : results[first + i].as_doubles()) visit(i, x);
       }
     }
+  };
+  std::vector<ObservedRange> all(observed.size());
+  each([&](size_t i, double x) { widen(all[i], x); });
+  if (kind == Ranges::least_error) {
+    std::vector<Histogram> histograms(all.begin(), all.end());
+    each([&](size_t i, double x) { histograms[i].add(x); });
+    for (size_t i = 0; i < all.size(); ++i) all[i] = histograms[i].least_error();
   }
+  std::map<std::string, ObservedRange> ranges;
+  for (size_t i = 0; i < observed.size(); ++i) ranges[observed[i].name] = all[i];
   return ranges;
 }
 
@@ -140,10 +146,11 @@ QuantizedModel quantize_values(const QuantizeRequest& request, const OnnxModel& 
   }
   QuantizedModel result;
   result.original = observed_model(plan, request.compile);
-  const QuantisedGraph quantised = quantise(model, plan,
-                                            {ranges_of(plan, *result.original, calls),
-                                             computed_constants(plan.computed, request.compile)},
-                                            request.integer_inputs, folder);
+  const QuantisedGraph quantised =
+      quantise(model, plan,
+               {ranges_of(plan, *result.original, calls, request.ranges),
+                computed_constants(plan.computed, request.compile)},
+               request.integer_inputs, folder);
   result.bytes = edited_model(bytes, quantised.edit, folder);
   result.products = plan.products.size();
   result.cells = plan.cells.size();

@@ -15,11 +15,15 @@ namespace backcast {
 /// The inputs of several calls of a model, each in the model's order.
 using Calls = std::vector<std::vector<Literal>>;
 
+/// What formats are for: all that there was, or what leaves the least square error.
+enum class Ranges { all, least_error };
+
 struct QuantizeRequest {
   CompileRequest compile;             // of the model in floating point, for this machine
   std::vector<std::string> in_float;  // regular expressions for names of nodes
   bool integer_inputs = false;
   bool weights_only = false;
+  Ranges ranges = Ranges::all;
 };
 
 struct QuantizedModel {

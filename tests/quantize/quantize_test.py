@@ -172,6 +172,22 @@ class Quantize(unittest.TestCase):
                 right.append(int((self.run_model(test, name).argmax(1) == labels).sum()))
             self.assertGreaterEqual(right[1], right[0] - 2, network)
 
+    def test_ranges_are_cut_where_that_helps(self):
+        n = Network([1, 32])
+        model = n.model(n.node("Gemm", "x", n.weight(6, 32), transB=1), [1, 6])
+        data = np.random.default_rng(5).normal(0, 1, (20000, 32)).astype(np.float32)
+        data[3, 4] = 15  # once in 640,000 values
+        whole = self.quantize(model, data, "--ranges", "all")
+        cut = self.quantize(model, data, "--ranges", "least-error")
+        chosen = self.quantize(model, data)
+        self.assertNotIn("cut where", whole)
+        self.assertGreater(self.decibels(cut), self.decibels(whole) + 0.5)
+        self.assertEqual(cut, chosen)
+        even = np.random.default_rng(6).uniform(-1, 1, (500, 32)).astype(np.float32)
+        self.assertNotIn("cut where", self.quantize(model, even))
+        self.assertIn("auto, all, least-error",
+                      self.quantize(model, data, "--ranges", "some", expect=1))
+
     def test_cortex_m4_computes_the_same(self):
         if not shutil.which("qemu-system-arm") or not shutil.which("arm-none-eabi-gcc"):
             self.skipTest("no Cortex-M4")
