@@ -242,6 +242,7 @@ Files emit_files(const CompiledModel& model, Emit emit, const EmitOptions& optio
     header.stream += (header.stream.empty() ? "A" + line.substr(1) : ", " + line);
   }
   if (!header.stream.empty()) header.stream += ".";
+  header.first_call = model.result.notes.stream.first_whole_call();
   if (!report.stream.empty() && !model.result.notes.stream.endless) {
     report.macs_whole = layers_of(model.imported).macs;
   }

@@ -65,6 +65,10 @@ std::string macros(const Abi& abi, const HeaderOptions& options) {
       fmt::format("{}{}",
                   abi.state.parameter_count > 0 ? "constants and first parameters" : "constants",
                   options.has_section ? ", in section .rodata." + abi.prefix : ""));
+  if (!options.stream.empty()) {
+    rest.add(fmt::format("#define {}_FIRST_CALL {}", prefix, options.first_call),
+             "of a sequence, counted from 1, whose outputs all hold");
+  }
   text += rest.text() + state_macros(abi) + "\n";
   if (symbolic) {
     for (const SizeField& size : abi.entries[0].sizes) {

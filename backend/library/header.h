@@ -20,6 +20,7 @@ struct HeaderOptions {
   std::string training;     // "training with cross-entropy and momentum, batch 4"; empty: not said
   std::string promise;      // "valid for inputs within ±1e+06"; empty: for all
   std::string stream = {};  // what a call takes and gives of sequences; empty: there are none
+  int64_t first_call = 1;   // of a sequence, all of whose outputs hold
   bool has_section = true;  // constants lie in one of their own, .rodata.NAME
 };
 

@@ -374,6 +374,17 @@ StreamNotes notes_of(const Function& function, const StreamPlan& plan) {
 
 }  // namespace
 
+int64_t StreamNotes::first_whole_call() const {
+  int64_t first = 1;
+  for (const Tensor& output : outputs) {
+    const bool so_far = endless && output.extent <= 1;
+    const int64_t call =
+        output.axis < 0 ? first_call : (output.delay + output.count - 1) / output.count + 1;
+    if (!so_far) first = std::max(first, call);
+  }
+  return first;
+}
+
 std::vector<std::string> StreamNotes::lines() const {
   std::vector<std::string> lines;
   const auto positions = [](int64_t count) {

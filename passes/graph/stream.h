@@ -55,6 +55,8 @@ struct StreamNotes {
   /// Nodes that read all of their operands in every call.
   std::vector<Loc> whole;
 
+  /// The first call of a sequence, counted from 1, all of whose outputs hold.
+  int64_t first_whole_call() const;
   /// Sentences for people.
   std::vector<std::string> lines() const;
 };

@@ -143,6 +143,9 @@ class Stream(unittest.TestCase):
         stream = "\n".join(self.report("--stream", "x=2")["stream"])
         self.assertIn('"y" of the latest 25 positions, from call 13 on', stream)
         self.assertIn("GlobalAveragePool", stream)
+        header = (self.folder / "out/model.h").read_text()
+        self.assertIn("#define MODEL_FIRST_CALL 13 ", header)
+        self.assertNotIn("PARAMETER", header)
 
     def test_decoder(self):
         self.write(decoder())
