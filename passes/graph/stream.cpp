@@ -250,6 +250,7 @@ class StreamWriter {
       results.push_back(now(value));
     }
     std::vector<std::string> names = from_.result_names;
+    while (names.size() < results.size()) names.push_back(fmt::format("output{}", names.size()));
     if (!plan_.counter.empty()) {
       const ValueId next = b_.emit(ops::add, {states_.at(plan_.counter), integer(1)});
       next_[plan_.counter] = b_.emit(ops::min, {next, integer(plan_.counted_calls)});
