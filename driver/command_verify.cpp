@@ -149,6 +149,7 @@ Action add_verify(CLI::App& app) {
       ->capture_default_str();
   o->model_options.add_to(app);
   o->stream_flags.add_to(app);
+  app.get_option("--stream")->excludes(app.get_option("--evaluator"));
   o->import_flags.add_to(app);
   return [o] { return run(*o); };
 }

@@ -215,6 +215,8 @@ class Stream(unittest.TestCase):
             self.assertIn("model.onnx" if "NAME" not in said and "one of" not in said else "--stream",
                           message)
         self.assertFalse((self.folder / "no").exists())
+        self.assertIn("--evaluator excludes --stream", self.backcast(
+            "verify", self.path, "--evaluator", "--stream", "x=2", fails=True))
 
     def test_edges_left_open(self):
         self.write(keyword())
