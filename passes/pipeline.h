@@ -43,7 +43,7 @@ struct PassOptions {
 /// What passes have to say beside the IR.
 struct PassNotes {
   DroppedChannels dropped = {};  // from within tensors
-  StreamNotes stream = {};         // empty inputs: there is no stream
+  StreamNotes stream = {};       // empty inputs: there is no stream
   WinogradNotes winograd = {};
   std::vector<Loc> skipping;  // nodes whose sums leave out factors of zero
   std::string examples;       // what goes example by example; empty: nothing
