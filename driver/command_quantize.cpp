@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "driver/commands.h"
 #include "driver/data_set.h"
@@ -95,7 +96,7 @@ std::string several(size_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-void print(const QuantizedModel& model, size_t calls, Ranges ranges) {
+void print(const QuantizedModel& model, size_t calls) {
   if (model.weights > 0) {
     fmt::print("int8       {}\n", several(model.weights, "weight tensor"));
   } else {
@@ -104,7 +105,7 @@ void print(const QuantizedModel& model, size_t calls, Ranges ranges) {
     fmt::print("int8       {}{} with {} in {}, ranges of {}{}\n",
                several(model.products, "product"), cells, several(model.values.size(), "value"),
                several(model.formats, "format"), several(calls, "call"),
-               ranges == Ranges::least_error ? ", cut where that leaves less error" : "");
+               model.ranges == Ranges::least_error ? ", cut where that leaves less error" : "");
   }
   for (const std::string& left : model.left) fmt::print("float      {}\n", left);
   for (const auto& [name, format] : model.inputs) {
@@ -149,7 +150,6 @@ void print_errors(const QuantizedModel& model, const std::vector<ValueError>& er
 }
 
 struct Candidate {
-  Ranges ranges;
   QuantizedModel model;
   std::vector<ValueError> errors;  // of the outputs, then of the values within
 
@@ -167,38 +167,42 @@ void write(const std::string& file, const QuantizedModel& model) {
   write_files(output.parent_path().string(), {{output.filename().string(), model.bytes}});
 }
 
-/// Writes the file and says, where there are calls, how far its values are from the model's.
-Candidate made(Options& o, Ranges ranges, const Calls& calls) {
-  o.request.ranges = ranges;
-  Candidate made{ranges, quantize_model(o.request, calls), {}};
-  write(o.output, made.model);
-  CompileRequest written = o.request.compile;
-  written.model = o.output;
-  if (!calls.empty()) made.errors = compare_models(made.model, written, calls);
-  return made;
+std::vector<Ranges> parse_ranges(const std::string& word) {
+  if (word == "auto") return {Ranges::all, Ranges::least_error};
+  if (word == "all") return {Ranges::all};
+  if (word == "least-error") return {Ranges::least_error};
+  throw CompileError("--ranges " + word + ": choose one of auto, all, least-error");
 }
 
 /// Cutting ranges has to gain something: what was not among the data may lie outside.
 constexpr double kLeastGain = 0.5;  // decibels
 
-Candidate best(Options& o, const Calls& calls) {
-  if (o.request.weights_only || o.ranges == "all") return made(o, Ranges::all, calls);
-  if (o.ranges == "least-error") return made(o, Ranges::least_error, calls);
-  Candidate all = made(o, Ranges::all, calls), cut = made(o, Ranges::least_error, calls);
-  if (cut.decibels() >= all.decibels() + kLeastGain) return cut;
-  write(o.output, all.model);
-  return all;
+/// Of the files that could be written, the best; where there are calls, with how far its values are
+/// from the model's.
+Candidate write_best(const Options& o, const Calls& calls) {
+  std::optional<Candidate> best;
+  for (QuantizedModel& model : quantize_model(o.request, calls)) {
+    write(o.output, model);
+    CompileRequest written = o.request.compile;
+    written.model = o.output;
+    Candidate made{std::move(model), {}};
+    if (!calls.empty()) made.errors = compare_models(made.model, written, calls);
+    if (!best || made.decibels() >= best->decibels() + kLeastGain) {
+      best = std::move(made);
+    } else {
+      write(o.output, best->model);
+    }
+  }
+  return *best;
 }
 
 int run(Options& o) {
-  if (o.ranges != "auto" && o.ranges != "all" && o.ranges != "least-error") {
-    throw CompileError("--ranges " + o.ranges + ": choose one of auto, all, least-error");
-  }
+  o.request.ranges = parse_ranges(o.ranges);
   ImportOptions& import_options = o.request.compile.import_options;
   import_options = o.import_flags.options();
   const Calls calls = read_calls(o, import_options);
-  const Candidate chosen = best(o, calls);
-  print(chosen.model, calls.size(), chosen.ranges);
+  const Candidate chosen = write_best(o, calls);
+  print(chosen.model, calls.size());
   if (!calls.empty()) print_errors(chosen.model, chosen.errors);
   fmt::print("{}: {} bytes, of {}\n", o.output, chosen.model.bytes.size(),
              fs::file_size(o.request.compile.model));

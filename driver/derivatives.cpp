@@ -58,13 +58,6 @@ void add_tensors(Builder& builder, ValueId value, std::vector<ValueId>& tensors)
   }
 }
 
-std::vector<std::string> output_names(const Function& function) {
-  std::vector<std::string> names = function.result_names;
-  const size_t count = flatten(function.result_type()).size();
-  for (size_t i = names.size(); i < count; ++i) names.push_back(fmt::format("output{}", i));
-  return names;
-}
-
 std::vector<std::string> result_names(DerivativeKind kind, const Function& function,
                                       const std::vector<std::string>& wrt) {
   std::vector<std::string> names;

@@ -64,31 +64,43 @@ ComputedConstants computed_constants(const std::set<std::string>& names,
   return values;
 }
 
-/// The ranges of what decides about formats, which the last results of the model are.
-std::map<std::string, ObservedRange> ranges_of(const QuantisationPlan& plan,
-                                               const RunningModel& model, const Calls& calls,
-                                               Ranges kind) {
-  const std::vector<QuantisationPlan::Observed> observed = plan.observed();
-  const size_t first = model.output_names().size() - observed.size();
-  const auto each = [&](const auto& visit) {
-    for (const std::vector<Literal>& inputs : calls) {
-      const std::vector<Literal> results = model.run(inputs);
-      for (size_t i = 0; i < observed.size(); ++i) {
+/// What decides about formats: the last results of a model, for all calls.
+class ObservedValues {
+ public:
+  ObservedValues(const QuantisationPlan& plan, const RunningModel& model, const Calls& calls)
+      : observed_(plan.observed()), model_(model), calls_(calls), all_(observed_.size()) {
+    each([&](size_t i, double x) { widen(all_[i], x); });
+  }
+
+  std::map<std::string, ObservedRange> ranges(Ranges kind) const {
+    std::vector<ObservedRange> chosen = all_;
+    if (kind == Ranges::least_error) {
+      std::vector<Histogram> histograms(all_.begin(), all_.end());
+      each([&](size_t i, double x) { histograms[i].add(x); });
+      for (size_t i = 0; i < chosen.size(); ++i) chosen[i] = histograms[i].least_error();
+    }
+    std::map<std::string, ObservedRange> ranges;
+    for (size_t i = 0; i < chosen.size(); ++i) ranges[observed_[i].name] = chosen[i];
+    return ranges;
+  }
+
+ private:
+  template <class Visit>
+  void each(const Visit& visit) const {
+    const size_t first = model_.output_names().size() - observed_.size();
+    for (const std::vector<Literal>& inputs : calls_) {
+      const std::vector<Literal> results = model_.run(inputs);
+      for (size_t i = 0; i < observed_.size(); ++i) {
         for (const double x : results[first + i].as_doubles()) visit(i, x);
       }
     }
-  };
-  std::vector<ObservedRange> all(observed.size());
-  each([&](size_t i, double x) { widen(all[i], x); });
-  if (kind == Ranges::least_error) {
-    std::vector<Histogram> histograms(all.begin(), all.end());
-    each([&](size_t i, double x) { histograms[i].add(x); });
-    for (size_t i = 0; i < all.size(); ++i) all[i] = histograms[i].least_error();
   }
-  std::map<std::string, ObservedRange> ranges;
-  for (size_t i = 0; i < observed.size(); ++i) ranges[observed[i].name] = all[i];
-  return ranges;
-}
+
+  std::vector<QuantisationPlan::Observed> observed_;
+  const RunningModel& model_;
+  const Calls& calls_;
+  std::vector<ObservedRange> all_;
+};
 
 Literal quantised(const Literal& value, const ValueFormat& format) {
   std::vector<double> steps = value.as_doubles();
@@ -137,42 +149,47 @@ QuantizedModel quantize_weights(const QuantizeRequest& request, const OnnxModel&
   return result;
 }
 
-QuantizedModel quantize_values(const QuantizeRequest& request, const OnnxModel& model,
-                               std::string_view bytes, const fs::path& folder, const Calls& calls) {
+std::vector<QuantizedModel> quantize_values(const QuantizeRequest& request, const OnnxModel& model,
+                                            std::string_view bytes, const fs::path& folder,
+                                            const Calls& calls) {
   const QuantisationPlan plan = plan_quantisation(model.graph, matcher(request.in_float));
   if (plan.products.empty() && plan.cells.empty()) {
     throw nothing_to_quantise("no convolution, dense layer, matrix product or recurrent layer",
                               plan.left);
   }
-  QuantizedModel result;
-  result.original = observed_model(plan, request.compile);
-  const QuantisedGraph quantised =
-      quantise(model, plan,
-               {ranges_of(plan, *result.original, calls, request.ranges),
-                computed_constants(plan.computed, request.compile)},
-               request.integer_inputs, folder);
-  result.bytes = edited_model(bytes, quantised.edit, folder);
-  result.products = plan.products.size();
-  result.cells = plan.cells.size();
-  result.formats = plan.formats;
-  result.left = plan.left;
-  result.inputs = quantised.inputs;
-  for (const QuantisationPlan::Value& value : plan.values) {
-    if (!result.inputs.contains(value.name)) result.values.push_back(value.name);
+  const auto original = observed_model(plan, request.compile);
+  const ObservedValues values(plan, *original, calls);
+  const ComputedConstants computed = computed_constants(plan.computed, request.compile);
+  std::vector<QuantizedModel> results;
+  for (const Ranges kind : request.ranges) {
+    const QuantisedGraph quantised =
+        quantise(model, plan, {values.ranges(kind), computed}, request.integer_inputs, folder);
+    QuantizedModel& result = results.emplace_back();
+    result.original = original;
+    result.bytes = edited_model(bytes, quantised.edit, folder);
+    result.ranges = kind;
+    result.products = plan.products.size();
+    result.cells = plan.cells.size();
+    result.formats = plan.formats;
+    result.left = plan.left;
+    result.inputs = quantised.inputs;
+    for (const QuantisationPlan::Value& value : plan.values) {
+      if (!result.inputs.contains(value.name)) result.values.push_back(value.name);
+    }
   }
-  return result;
+  return results;
 }
 
 }  // namespace
 
-QuantizedModel quantize_model(const QuantizeRequest& request, const Calls& calls) {
+std::vector<QuantizedModel> quantize_model(const QuantizeRequest& request, const Calls& calls) {
   const std::string& path = request.compile.model;
   return with_file_named(path, [&] {
     const std::string bytes = read_file(path);
     const fs::path folder = fs::absolute(path).parent_path();
     const OnnxModel model = parse_model_proto(bytes);
-    return request.weights_only ? quantize_weights(request, model, bytes, folder, !calls.empty())
-                                : quantize_values(request, model, bytes, folder, calls);
+    if (!request.weights_only) return quantize_values(request, model, bytes, folder, calls);
+    return std::vector{quantize_weights(request, model, bytes, folder, !calls.empty())};
   });
 }
 

@@ -23,11 +23,12 @@ struct QuantizeRequest {
   std::vector<std::string> in_float;  // regular expressions for names of nodes
   bool integer_inputs = false;
   bool weights_only = false;
-  Ranges ranges = Ranges::all;
+  std::vector<Ranges> ranges = {Ranges::all};
 };
 
 struct QuantizedModel {
-  std::string bytes;                            // of the ONNX file
+  std::string bytes;  // of the ONNX file
+  Ranges ranges = Ranges::all;
   size_t products = 0, cells = 0, formats = 0;  // cells: recurrent layers
   size_t weights = 0;                           // tensors, of weights_only
   std::vector<std::string> values;  // that are rounded, before which they have their names
@@ -37,9 +38,9 @@ struct QuantizedModel {
 };
 
 /// Runs the model on the calls, which `compile.import_options` know the shapes of, and quantises it
-/// for the ranges that values have there; weights alone need no calls. CompileError when nothing
-/// can be quantised.
-QuantizedModel quantize_model(const QuantizeRequest& request, const Calls& calls);
+/// for each kind of ranges that values have there; weights alone need no calls and have one form.
+/// CompileError when nothing can be quantised.
+std::vector<QuantizedModel> quantize_model(const QuantizeRequest& request, const Calls& calls);
 
 /// How far a value is from what it should be, over all calls.
 struct ValueError {

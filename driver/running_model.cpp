@@ -1,5 +1,7 @@
 #include "driver/running_model.h"
 
+#include <optional>
+
 #include "driver/device.h"
 #include "driver/stream_feed.h"
 
@@ -13,15 +15,12 @@ std::vector<Literal> RunningModel::run(const std::vector<Literal>& inputs) const
     return program_.run("run", inputs, sizes_for(model_.result.program, inputs));
   }
   const StreamFeed feed(model_.result.notes.stream, inputs);
+  std::optional<StateMemory> state;
+  if (model_.abi.state.bytes > 0) state = program_.make_state();
   std::vector<std::vector<Literal>> outputs;
-  if (model_.abi.state.bytes == 0) {
-    for (int64_t i = 0; i < feed.calls(); ++i)
-      outputs.push_back(program_.run("run", feed.inputs(i)));
-    return feed.joined(outputs);
-  }
-  StateMemory state = program_.make_state();
   for (int64_t i = 0; i < feed.calls(); ++i) {
-    outputs.push_back(program_.run("run", feed.inputs(i), state));
+    const std::vector<Literal> piece = feed.inputs(i);
+    outputs.push_back(state ? program_.run("run", piece, *state) : program_.run("run", piece));
   }
   return feed.joined(outputs);
 }

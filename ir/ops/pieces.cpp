@@ -288,11 +288,6 @@ Result scan_pieces(const PiecesContext& c) {
   return pieces;
 }
 
-Dims with_extent(Dims shape, int64_t axis, int64_t extent) {
-  at(shape, axis) = extent;
-  return shape;
-}
-
 Attrs piece_of_window(const PiecesContext& c, const Pieces& pieces, const PieceExtents&) {
   ReduceWindowAttrs attrs = c.node.attrs.as<ReduceWindowAttrs>();
   at(attrs.strides, pieces.axes[0]) = pieces.operands[0].reach.stride;
@@ -328,7 +323,7 @@ Attrs piece_of_slice(const PiecesContext& c, const Pieces& pieces, const PieceEx
 template <class A>
 Attrs piece_of_shape(const PiecesContext& c, const Pieces& pieces, const PieceExtents& extents) {
   A attrs = c.node.attrs.as<A>();
-  attrs.shape = with_extent(attrs.shape, pieces.axes[0], extents.result);
+  at(attrs.shape, pieces.axes[0]) = extents.result;
   return attrs;
 }
 

@@ -9,6 +9,7 @@
 #include "ir/ops/rows_along.h"
 #include "passes/graph/stream_plan.h"
 #include "passes/graph/stream_source.h"
+#include "passes/train/copy_nodes.h"
 
 namespace backcast {
 namespace {
@@ -249,8 +250,7 @@ class StreamWriter {
     for (const ValueId value : tuple ? node.operands : std::vector<ValueId>{from_.result}) {
       results.push_back(now(value));
     }
-    std::vector<std::string> names = from_.result_names;
-    while (names.size() < results.size()) names.push_back(fmt::format("output{}", names.size()));
+    std::vector<std::string> names = output_names(from_);
     if (!plan_.counter.empty()) {
       const ValueId next = b_.emit(ops::add, {states_.at(plan_.counter), integer(1)});
       next_[plan_.counter] = b_.emit(ops::min, {next, integer(plan_.counted_calls)});
@@ -319,10 +319,11 @@ void check_extents(const Function& function) {
 }
 
 /// What is summed along the sequence and along other axes is summed along these first: less is
-/// kept.
-Function with_parts_in_turn(const Module& module, const Function& function,
-                            const StreamPlan& plan) {
+/// kept. Nothing where there is none of that.
+std::optional<Function> with_parts_in_turn(const Module& module, const Function& function,
+                                           const StreamPlan& plan) {
   Rewriter rewriter(module, function);
+  bool changed = false;
   for (int32_t i = 0; i < function.size(); ++i) {
     const Node& node = function.node(ValueId(i));
     const StreamedNode& streamed = plan.nodes[static_cast<size_t>(i)];
@@ -339,8 +340,9 @@ Function with_parts_in_turn(const Module& module, const Function& function,
     b.set_loc(node.loc);
     const ValueId first = b.emit(*node.op, {whole}, parts->first);
     rewriter.map(ValueId(i), b.emit(*node.op, {first}, parts->second));
+    changed = true;
   }
-  return rewriter.finish();
+  return changed ? std::optional(rewriter.finish()) : std::nullopt;
 }
 
 StreamNotes notes_of(const Function& function, const StreamPlan& plan) {
@@ -357,10 +359,8 @@ StreamNotes notes_of(const Function& function, const StreamPlan& plan) {
         plan.nodes[static_cast<size_t>(id.index)].flows[0]);
   }
   const std::vector<Flow>& results = plan.nodes[static_cast<size_t>(function.result.index)].flows;
-  for (size_t i = 0; i < results.size(); ++i) {
-    const bool named = i < function.result_names.size();
-    add(notes.outputs, named ? function.result_names[i] : fmt::format("output{}", i), results[i]);
-  }
+  const std::vector<std::string> names = output_names(function);
+  for (size_t i = 0; i < results.size(); ++i) add(notes.outputs, names[i], results[i]);
   for (int32_t i = 0; i < function.size(); ++i) {
     const StreamedNode& node = plan.nodes[static_cast<size_t>(i)];
     const auto is_long = [](const auto& read) { return read.second.count > 1; };
@@ -430,8 +430,11 @@ Module stream(const Module& module, const StreamOptions& options, StreamNotes* n
            "a stream of nothing, or with a state");
   check_inputs(function, options);
   check_extents(function);
-  function = with_parts_in_turn(module, function, plan_stream(module, function, options));
-  const StreamPlan plan = plan_stream(module, function, options);
+  StreamPlan plan = plan_stream(module, function, options);
+  if (std::optional<Function> less = with_parts_in_turn(module, function, plan)) {
+    function = std::move(*less);
+    plan = plan_stream(module, function, options);
+  }
   if (notes) {
     *notes = notes_of(function, plan);
     notes->endless = options.endless;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/graph/evaluator.h"
+#include "ir/ops/narrow.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/pointwise.h"
 #include "passes/graph/constant_value.h"
@@ -46,19 +47,9 @@ bool find_initial(const Module& module, const Function& function, const Literal&
 }
 
 bool is_uniform(const Literal& literal, int64_t axis) {
-  int64_t inner = 1;
-  for (size_t d = static_cast<size_t>(axis) + 1; d < literal.shape().size(); ++d) {
-    inner *= literal.shape()[d];
-  }
   const int64_t extent = literal.shape()[static_cast<size_t>(axis)];
-  const int64_t row = inner * byte_size(literal.element());
-  const std::byte* bytes = literal.bytes().data();
-  const int64_t rows = static_cast<int64_t>(literal.bytes().size()) / std::max<int64_t>(row, 1);
-  for (int64_t i = 0; i < rows; ++i) {
-    const std::byte* first = bytes + i / extent * extent * row;
-    if (!std::equal(first, first + row, bytes + i * row)) return false;
-  }
-  return true;
+  const std::vector<int64_t> first(static_cast<size_t>(extent), 0);
+  return keep_indices(literal, {{axis, first}}) == literal;
 }
 
 /// The operand's axis that a broadcast spreads or keeps along one of its result; -1: none.
@@ -114,16 +105,11 @@ std::optional<Literal> made_of(const Module& module, const Function& function, V
     }
   }
   const Literal result = evaluate_node(module, node, operands).tensor;
-  const std::span<const std::byte> bytes = result.bytes();
-  const size_t size = static_cast<size_t>(byte_size(result.element()));
-  if (bytes.size() < size) return std::nullopt;
-  for (size_t at = size; at < bytes.size(); at += size) {
-    if (!std::equal(bytes.begin(), bytes.begin() + static_cast<int64_t>(size),
-                    bytes.begin() + static_cast<int64_t>(at))) {
-      return std::nullopt;
-    }
-  }
-  return Literal(result.element(), {}, {bytes.begin(), bytes.begin() + static_cast<int64_t>(size)});
+  if (result.element_count() < 1) return std::nullopt;
+  const std::span<const std::byte> first =
+      result.bytes().first(static_cast<size_t>(byte_size(result.element())));
+  Literal made(result.element(), {}, {first.begin(), first.end()});
+  return filled_like(result.type(), made) == result ? std::optional(made) : std::nullopt;
 }
 
 bool is_same_along(const Module& module, const Function& function, ValueId value, int64_t axis) {

@@ -3,7 +3,9 @@
 //   Ensures: the same values. Where the kernel that computes a new value reads the old one at the
 //   same place or not at all, and every other reader can run before it, the copy disappears; such
 //   kernels run as soon as their operands are there, so that a gradient does not outlive its
-//   update. Nothing that writes state precedes a check_finite.
+//   update. Rows that only move up within a state are moved there, and new ones written behind
+//   them; parts of other values that are kept leave the arena as early. Nothing that writes state
+//   precedes a check_finite.
 #pragma once
 
 #include "ir/loop/program.h"

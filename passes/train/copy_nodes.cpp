@@ -49,6 +49,13 @@ std::vector<ValueId> results_of(Builder& builder, const Function& from,
   return results;
 }
 
+std::vector<std::string> output_names(const Function& function) {
+  std::vector<std::string> names = function.result_names;
+  const size_t count = flatten(function.result_type()).size();
+  for (size_t i = names.size(); i < count; ++i) names.push_back(fmt::format("output{}", i));
+  return names;
+}
+
 std::string fresh_name(std::vector<std::string>& taken, const std::string& wish) {
   std::string name = wish;
   for (int i = 2; std::find(taken.begin(), taken.end(), name) != taken.end(); ++i) {

@@ -20,6 +20,9 @@ std::vector<ValueId> copy_nodes(Builder& builder, const Function& from,
 std::vector<ValueId> results_of(Builder& builder, const Function& from,
                                 const std::vector<ValueId>& now);
 
+/// The function's result names, `output0` and so on for tensors that have none.
+std::vector<std::string> output_names(const Function& function);
+
 /// `wish`, followed by underscores and a number when `taken` holds it; adds it to `taken`.
 std::string fresh_name(std::vector<std::string>& taken, const std::string& wish);
 
