@@ -41,7 +41,7 @@ Chooser::Chooser(const loop::Definition& definition, const loop::Kernel& kernel,
 Chooser::Plan Chooser::plan(VectorMode mode, const std::string& lane_axis) {
   schedule_ = {};
   window_taps_ = window_step_ = 1;
-  unpacked_ = nullptr;
+  unpacked_.clear();
   mode_ = mode;
   schedule_.lane_axis = lane_axis;
   for (Access& access : accesses_) access.packable = packable(access);

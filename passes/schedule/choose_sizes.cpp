@@ -139,9 +139,10 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
       held += words;
       continue;
     }
-    const bool unpacked = &a == unpacked_;
+    const bool unpacked = std::ranges::count(unpacked_, &a) > 0;
     loads += words * (unpacked ? a.values() : 1);
     pairs += unpacked ? 0 : words * a.pairs();
+    if (unpacked && &a != unpacked_[0]) continue;
     // A scalar that one row alone uses needs a register for an instruction only.
     // What one element alone of the jammed axes reads goes straight into its sum.
     const bool alone = schedule_.jam > 1 && jam == schedule_.jam && tile == 1;
@@ -151,9 +152,6 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     // registers.
     const bool one_row = schedule_.tile_axis.empty() || extent(schedule_.tile_axis) == 1;
     if (one_row && (math_calls_ > 0 || limits_.rows == 1)) kept = false;
-    // Pairs that come from an array are needed one after another.
-    const bool at_a_time = unpacked || (unpacked_ != nullptr && a.pairs() < a.values());
-    const int64_t values = at_a_time ? 1 : kept || !with_vector ? a.values() : 1;
     if (takes_scalars() && !with_vector) {
       scalar_loads += words;
       continue;
@@ -163,7 +161,8 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
       held += 1;
       continue;
     }
-    held += values * (kept ? vectors * jam * window_taps_ : waiting_loads());
+    const int64_t waiting = a.values() > 2 ? vectors : waiting_loads();
+    held += taken_at_once(a, with_vector, kept) * (kept ? vectors * jam * window_taps_ : waiting);
     if (with_vector && with_tile && window_taps_ == 1 && overlaps_windows()) held += tile * vectors;
   }
   bool fused = adds_products() || target_.fuses_products();

@@ -169,7 +169,8 @@ class Chooser {
   std::vector<loop::Axis> streaming_order() const;
   int64_t sums() const;
   void choose_window();
-  const Access* unpackable() const;
+  int64_t taken_at_once(const Access& access, bool with_vector, bool kept) const;
+  std::vector<const Access*> unpackable() const;
   void choose_unpacking();
   void choose_lane_sizes();
   double math_calls() const;
@@ -200,7 +201,7 @@ class Chooser {
   int64_t conversions_ = 0;     // in a step of the sum, for all rows of a tile
   VectorMode mode_ = VectorMode::direct;
   NestSchedule schedule_;
-  const Access* unpacked_ = nullptr;  // the operand whose words a tile takes apart beforehand
+  std::vector<const Access*> unpacked_;  // reads of words that a tile takes apart beforehand
   // Of the window along the tile whose taps are unrolled innermost: their number, and how many of
   // them neighbours are apart.
   int64_t window_taps_ = 1, window_step_ = 1;

@@ -22,6 +22,19 @@ using loop::ExprKind;
 using loop::Op;
 using loop::Stmt;
 
+namespace {
+
+/// The sum of all lanes; of products that an instruction adds up itself, one after another.
+Expr sum_of_lanes(const Expr& value) {
+  const auto is = [](const Expr& e, Op op) { return e->kind == ExprKind::binary && e->op == op; };
+  if (is(value, Op::add) && is(value->args[1], Op::dot4_signed)) {
+    return sum_of_lanes(value->args[0]) + sum_of_lanes(value->args[1]);
+  }
+  return loop::reduce_lanes(Op::add, value);
+}
+
+}  // namespace
+
 /// Accumulators that read each other change together, so that their guards must be one.
 void Expansion::share_guards() {
   share_guards_ = std::all_of(guards_.begin(), guards_.end(), [&](const std::vector<Expr>& guard) {
@@ -345,6 +358,25 @@ std::vector<std::pair<int64_t, int64_t>> Expansion::window_positions(const Axis&
   return result;
 }
 
+/// The products of a sum's step where words hold more than two pairs of factors: a pair that is
+/// taken out serves the whole tile before the next one needs its register.
+std::vector<Expr> Expansion::terms_in_turn() const {
+  std::vector<Expr> terms;
+  if (values_.size() != 1) return terms;
+  const std::function<void(const Expr&)> collect = [&](const Expr& e) {
+    if (e->kind == ExprKind::binary && e->op == Op::add) {
+      collect(e->args[0]);
+      collect(e->args[1]);
+    } else {
+      terms.push_back(e);
+    }
+  };
+  collect(values_[0]);
+  const bool are_products = std::ranges::all_of(
+      terms, [](const Expr& e) { return e->kind == ExprKind::binary && e->op == Op::dot2; });
+  return are_products && terms.size() > 2 ? terms : std::vector<Expr>{};
+}
+
 Stmt Expansion::updates(const Bindings& bindings, const Bindings& reduce) {
   std::vector<Stmt> body;
   LetCache lets = let_cache(body);
@@ -358,6 +390,17 @@ Stmt Expansion::updates(const Bindings& bindings, const Bindings& reduce) {
   const auto update_cell = [&](int64_t m, int64_t n) {
     update({m, n, chain_}, vectorizer(Expr(n)), places[static_cast<size_t>(m)], lets, body);
   };
+  if (const std::vector<Expr> terms = terms_in_turn(); !terms.empty() && !at_border_) {
+    const Expr all = values_[0];
+    for (const Expr& term : terms) {
+      values_[0] = term;
+      for (int64_t m = 0; m < rows(); ++m) {
+        for (int64_t n = 0; n < vectors(); ++n) update_cell(m, n);
+      }
+    }
+    values_[0] = all;
+    return loop::block(body);
+  }
   if (schedule_.by_columns && !at_border_) {
     for (int64_t n = 0; n < vectors(); ++n) {
       for (int64_t m = 0; m < rows(); ++m) update_cell(m, n);
@@ -387,7 +430,7 @@ void Expansion::update(const Cell& cell, const Vectorizer& base, const Bindings&
     Expr guard = remaining_guard(i, place, never);
     if (never) continue;
     Expr value = v.widen(v.run(values_[i], place), acc.type);
-    if (schedule_.sums_lanes) value = loop::reduce_lanes(Op::add, value);
+    if (schedule_.sums_lanes) value = sum_of_lanes(value);
     Expr old = accumulator(acc.name, cell);
     const auto taken_in = [&](const Expr& e) {
       bool product = acc.combine == Combine::sum && e->kind == ExprKind::binary &&

@@ -122,6 +122,7 @@ class Expansion {
   void clip(const loop::Axis& axis, const Bindings& bindings, loop::Expr& begin,
             loop::Expr& end) const;
   loop::Expr remaining_guard(size_t acc, const Bindings& at_place, bool& never) const;
+  std::vector<loop::Expr> terms_in_turn() const;
   loop::Stmt updates(const Bindings& bindings, const Bindings& reduce);
   int64_t tap_step(const loop::Axis& axis) const;
   loop::Stmt window_updates(const loop::Axis& axis, int64_t step, const Bindings& bindings,
@@ -211,10 +212,10 @@ class Expansion {
   int64_t chain_ = 0;             // that takes the step in hand of an unrolled reduction
   int64_t copy_ = 0;              // the step in hand of the unrolled loop's iteration
   std::vector<std::string> registers_, tails_;
-  std::string whole_sums_;  // the registers of these, inside of what has a factor in common
-  std::string unpacked_;                         // the array of pairs
-  std::string marks_;                            // the array of words of the mask
-  std::string totals_name_;                      // of the buffer that running totals wait in
+  std::string whole_sums_;   // the registers of these, inside of what has a factor in common
+  std::string unpacked_;     // the array of pairs
+  std::string marks_;        // the array of words of the mask
+  std::string totals_name_;  // of the buffer that running totals wait in
   std::vector<std::vector<loop::Expr>> totals_;  // per accumulator: of every group of cells
 };
 

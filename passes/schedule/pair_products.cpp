@@ -1,7 +1,6 @@
 #include "passes/schedule/pair_products.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <optional>
 
@@ -13,6 +12,7 @@
 #include "passes/lower/definition_cost.h"
 #include "passes/lower/lower_control.h"
 #include "passes/schedule/affine.h"
+#include "passes/schedule/product_words.h"
 
 namespace backcast {
 namespace {
@@ -30,12 +30,6 @@ using loop::Program;
 using loop::Scalar;
 using loop::Step;
 
-/// Where neighbours lie in a word: in halves; as bytes whose even ones are the first pair and whose
-/// odd ones the second, beside two words of halves; as bytes in their order.
-enum class Places { halves, pairs_of_bytes, bytes };
-
-int64_t per_word(Places places) { return places == Places::halves ? 2 : 4; }
-
 /// A factor of the products: what is read, the dimension that the sum runs along, and how elements
 /// lie in words along it.
 struct Factor {
@@ -46,61 +40,6 @@ struct Factor {
   bool is_signed = true;
   bool constant = false;
 };
-
-/// A constant as words of neighbours along a dimension.
-Literal as_words(const Literal& value, size_t dimension, Places places) {
-  static constexpr int kBits[][4] = {{0, 16, 0, 0}, {0, 16, 8, 24}, {0, 8, 16, 24}};
-  const int* const bits = kBits[static_cast<size_t>(places)];
-  const int64_t count = per_word(places);
-  const uint32_t mask = count == 4 ? 0xff : 0xffff;
-  std::vector<int64_t> shape = value.shape();
-  int64_t inner = 1;
-  for (size_t d = dimension + 1; d < shape.size(); ++d) inner *= shape[d];
-  shape[dimension] /= count;
-  std::vector<uint32_t> words(static_cast<size_t>(value.element_count() / count));
-  for (size_t w = 0; w < words.size(); ++w) {
-    const int64_t row = static_cast<int64_t>(w) / inner, column = static_cast<int64_t>(w) % inner;
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t element = value.as_int((count * row + i) * inner + column);
-      words[w] |= (static_cast<uint32_t>(element) & mask) << bits[i];
-    }
-  }
-  std::vector<std::byte> bytes(words.size() * sizeof(uint32_t));
-  if (!bytes.empty()) std::memcpy(bytes.data(), words.data(), bytes.size());
-  return Literal(ElementType::i32, shape, std::move(bytes));
-}
-
-/// A constant [.., f, .., k, ..] of bytes as words of two results f by two of four neighbours k:
-/// the halves are 256 times the weight of the first result, plus that of the second. Results come
-/// first, neighbours 0 and 2, then 1 and 3 last, as bytes are taken out of words of the operand.
-Literal as_shared_words(const Literal& value, size_t result, size_t dimension) {
-  const std::vector<int64_t>& extents = value.shape();
-  const std::vector<int64_t> strides = row_major_strides(extents);
-  std::vector<int64_t> shape{extents[result] / 2}, steps{2 * strides[result]};
-  for (size_t d = 0; d < extents.size(); ++d) {
-    if (d == result || d == dimension) continue;
-    shape.push_back(extents[d]);
-    steps.push_back(strides[d]);
-  }
-  shape.insert(shape.end(), {extents[dimension] / 4, 2});
-  steps.insert(steps.end(), {4 * strides[dimension], strides[dimension]});
-  const std::vector<int64_t> places = row_major_strides(shape);
-  std::vector<double> words(static_cast<size_t>(value.element_count() / 4));
-  for (size_t w = 0; w < words.size(); ++w) {
-    int64_t rest = static_cast<int64_t>(w), from = 0;
-    for (size_t d = 0; d < shape.size(); ++d) {
-      from += rest / places[d] * steps[d];
-      rest %= places[d];
-    }
-    const auto half = [&](int64_t at) {
-      const int64_t both = 256 * value.as_int(at) + value.as_int(at + strides[result]);
-      return static_cast<uint32_t>(both) & 0xffffu;
-    };
-    const uint32_t word = half(from) | half(from + 2 * strides[dimension]) << 16;
-    words[w] = static_cast<double>(static_cast<int32_t>(word));
-  }
-  return Literal::from_doubles(ElementType::i32, shape, words);
-}
 
 // What two results cost that share words, two instructions at the end, takes sums of as many
 // products to win back.
@@ -119,6 +58,7 @@ class Pairing {
       : target_(target),
         takes_apart_(target.pair_products && target.vector_bits == 0),
         result_(program) {
+    if (takes_apart_) forms_.push_back(Places::nibbles);
     if (target.multiplies_bytes(false) || target.multiplies_bytes(true)) {
       forms_.push_back(Places::bytes);
     }
@@ -164,14 +104,14 @@ class Pairing {
         const std::optional<Factor> a = factor(step, *found, product->args[0], axis.name, form);
         const std::optional<Factor> b = factor(step, *found, product->args[1], axis.name, form);
         if (!a || !b || a->read->name == b->read->name) continue;
+        const Factor &x = a->constant ? *b : *a, &weights = a->constant ? *a : *b;
+        if (form == Places::nibbles && !leaves_room(step, *found, x, weights)) continue;
         const bool turned = form == Places::bytes ? !is_multiplied(*a, *b) : a->constant;
         if (form == Places::bytes ? turned && !is_multiplied(*b, *a)
                                   : a->places != form && b->places != form) {
           continue;
         }
-        if (share_words(step, *found, a->constant ? *b : *a, a->constant ? *a : *b, axis, guard)) {
-          return;
-        }
+        if (form == Places::bytes && share_words(step, *found, x, weights, axis, guard)) return;
         Definition definition = *found;
         for (Axis& reduced : definition.reduce_axes) {
           if (reduced.name == axis.name) reduced.extent = Expr(*extent / at_once);
@@ -180,10 +120,24 @@ class Pairing {
             turned ? products_of(step, *b, *a, form) : products_of(step, *a, *b, form);
         Expr& value = definition.accumulators[0].value;
         value = guarded ? loop::if_then_else(guard, products, value->args[2]) : products;
+        if (form == Places::nibbles) shift_sum(definition, kNibbleShift);
         kernel.body = loop::define(std::move(definition));
         return;
       }
     }
+  }
+
+  /// Whether what is left of a word holds the sum of each result.
+  bool leaves_room(const Step& step, const Definition& definition, const Factor& x,
+                   const Factor& weights) const {
+    std::vector<bool> is_summed;
+    for (const Expr& index : weights.read->args) {
+      is_summed.push_back(std::ranges::any_of(
+          definition.reduce_axes, [&](const Axis& axis) { return mentions(index, axis.name); }));
+    }
+    const BufferId id = loop::buffer_of(result_.kernels.at(step.kernel), step, weights.read->name);
+    const int64_t room = int64_t{1} << (31 - kNibbleShift), most = x.is_signed ? 128 : 255;
+    return most * largest_sum(result_.buffer(id).value, is_summed) < room;
   }
 
   /// Whether words of bytes are multiplied: the second factor's are signed, the first one's may be.
@@ -211,16 +165,20 @@ class Pairing {
     const Dim& length = buffer.shape[*dimension];
     if (!length.is_constant() || length.constant() % per_word(form) != 0) return std::nullopt;
     if (!loop::passes_constant(result_, kernel, step, read->name)) {
-      const Places places = form == Places::bytes ? form : Places::halves;
+      const Places places = beside(form);
       const bool with_sign = is_signed(buffer.element);
       if (*dimension + 1 != read->args.size() || buffer.element == ElementType::u16 ||
-          !loop::lies_in_words(result_, is_copied(id, form) ? in_arena(buffer) : buffer,
+          !loop::lies_in_words(result_, is_copied(id, places) ? in_arena(buffer) : buffer,
                                per_word(places))) {
         return {};
       }
       return Factor{read, *dimension, *word, places, with_sign};
     }
     if (index->kind != ExprKind::var) return std::nullopt;
+    if (form == Places::nibbles) {
+      if (!fits_signed_nibbles(buffer.value)) return std::nullopt;
+      return Factor{read, *dimension, *word, form, true, true};
+    }
     if (loop::fits(buffer.value, Scalar::i8))
       return Factor{read, *dimension, *word, form, true, true};
     if (form == Places::bytes || !loop::fits(buffer.value, Scalar::i16)) return std::nullopt;
@@ -365,17 +323,35 @@ class Pairing {
       indices[factor.dimension] = index;
       return loop::access(factor.read->name, Scalar::i32, indices);
     };
-    const Expr& at = factor.word;
-    if (takes_apart_ && per_word(factor.places) == 4) {
-      if (factor.is_signed) {
-        return {loop::unary(Op::even_bytes, word(at)), loop::unary(Op::odd_bytes, word(at))};
-      }
-      const Expr mask = loop::int_constant({Scalar::i32}, 0x00ff00ff);
-      const Expr odd = loop::binary(Op::shr, word(at), loop::int_constant({Scalar::i32}, 8));
-      return {loop::binary(Op::bit_and, word(at), mask), loop::binary(Op::bit_and, odd, mask)};
+    const int64_t count = per_word(form) / per_word(factor.places);
+    std::vector<Expr> taken;
+    for (int64_t i = 0; i < count; ++i) {
+      const Expr all = word(count == 1 ? factor.word : factor.word * count + i);
+      const std::vector<Expr> pairs = takes_apart_ ? pairs_of(all, factor) : std::vector<Expr>{all};
+      taken.insert(taken.end(), pairs.begin(), pairs.end());
     }
-    if (per_word(factor.places) < per_word(form)) return {word(at * 2), word(at * 2 + 1)};
-    return {word(at)};
+    return taken;
+  }
+
+  /// The pairs that lie in a word.
+  static std::vector<Expr> pairs_of(const Expr& word, const Factor& factor) {
+    const auto masked = [&](Op towards, int64_t places, int64_t mask) {
+      const Expr shift = loop::int_constant({Scalar::i32}, places);
+      const Expr moved = places == 0 ? word : loop::binary(towards, word, shift);
+      return loop::binary(Op::bit_and, moved, loop::int_constant({Scalar::i32}, mask));
+    };
+    if (factor.places == Places::halves) return {word};
+    if (factor.places == Places::nibbles) {
+      std::vector<Expr> pairs;
+      for (int64_t shift = 0; shift <= kNibbleShift; shift += 4) {
+        pairs.push_back(masked(Op::shl, shift, static_cast<int32_t>(0xf000f000)));
+      }
+      return pairs;
+    }
+    if (factor.is_signed) {
+      return {loop::unary(Op::even_bytes, word), loop::unary(Op::odd_bytes, word)};
+    }
+    return {masked(Op::shr, 0, 0x00ff00ff), masked(Op::shr, 8, 0x00ff00ff)};
   }
 
   /// A caller's bytes lie anywhere; their copy in the arena lies in words.
@@ -405,10 +381,11 @@ class Pairing {
     BufferId id = loop::buffer_of(result_.kernels.at(step.kernel), step, factor.read->name);
     if (!factor.constant && is_copied(id, factor.places)) id = copied(id);
     const int64_t count = per_word(factor.places);
+    static constexpr const char* kNames[] = {"_pairs", "_bytes", "_bytes", "_nibbles"};
     hand_over(step, factor,
               factor.constant
                   ? loop::derived_constant(
-                        result_, id, count == 4 ? "_bytes" : "_pairs",
+                        result_, id, kNames[static_cast<size_t>(factor.places)],
                         as_words(result_.buffer(id).value, factor.dimension, factor.places))
                   : loop::add_words(result_, id, count));
   }

@@ -10,6 +10,7 @@
 #include "ir/loop/words.h"
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
+#include "passes/schedule/product_words.h"
 #include "passes/schedule/reorder.h"
 
 namespace backcast {
@@ -30,12 +31,17 @@ using loop::Step;
 /// vectors.
 constexpr int64_t kColumns = 4;
 
+/// Products by weights at the top of bytes are 2^4 times as large, and sums of so many words of
+/// them fit in 32 bits.
+constexpr int64_t kHalfShift = 4, kMostWords = (int64_t{1} << 31) / (16 * 4 * 8 * 128);
+
 /// The product in a definition, and the axes that are split.
 struct Product {
   Expr words, weights;  // accesses
   Axis sum, results;
   size_t sum_at = 0, results_at = 0;  // dimensions of the weights
   int64_t columns = 1;
+  bool in_halves = false;  // two registers of weights are one, of which bytes hold a weight of each
 };
 
 class Registers {
@@ -88,11 +94,24 @@ class Registers {
       return false;
     };
     if (!choose(found->reduce_axes, lanes_, true, product.sum, product.sum_at)) return std::nullopt;
+    product.in_halves = may_lie_in_halves(step, *found, product);
     for (const int64_t columns : {kColumns, int64_t{1}}) {
       product.columns = columns;
       if (choose(found->axes, columns, false, product.results, product.results_at)) return product;
     }
     return std::nullopt;
+  }
+
+  /// Whether 4 bits hold the weights, an even number of registers, and 28 bits any sum.
+  bool may_lie_in_halves(const Step& step, const Definition& definition,
+                         const Product& product) const {
+    if (*static_extent(product.sum) % (2 * lanes_) != 0) return false;
+    int64_t words = 1;
+    for (const Axis& axis : definition.reduce_axes)
+      words *= static_extent(axis).value_or(kMostWords);
+    const BufferId id =
+        loop::buffer_of(result_.kernels.at(step.kernel), step, product.weights->name);
+    return words < kMostWords && are_nibbles(result_.buffer(id).value);
   }
 
   void split(Step& step, const Product& product) {
@@ -108,7 +127,11 @@ class Registers {
         return;
       }
     };
+    const int64_t words = product.in_halves ? 2 * lanes_ : lanes_;
     divide(definition.reduce_axes, product.sum, lane, lanes_);
+    for (Axis& axis : definition.reduce_axes) {
+      if (axis.name == product.sum.name) axis.extent = Expr(*static_extent(product.sum) / words);
+    }
     divide(definition.axes, product.results, column, product.columns);
 
     // What the weights are read by: results first, the lanes of a register last.
@@ -122,13 +145,20 @@ class Registers {
     }
     const Expr weights = loop::access(product.weights->name, Scalar::i32, indices);
     const std::map<std::string, Expr> whole{
-        {product.sum.name, loop::var(product.sum.name) * lanes_ + loop::var(lane)},
+        {product.sum.name, loop::var(product.sum.name) * words + loop::var(lane)},
         {product.results.name,
          loop::var(product.results.name) * product.columns + loop::var(column)}};
     loop::Accumulator& sum = definition.accumulators[0];
     sum.value = loop::rewrite(loop::substitute(sum.value, whole), [&](const Expr& e) {
       return e->kind == ExprKind::access && e->name == weights->name ? weights : e;
     });
+    if (product.in_halves) {
+      sum.value = loop::rewrite(sum.value, [&](const Expr& e) {
+        const bool multiplies = e->kind == ExprKind::binary && e->op == Op::dot4_signed;
+        return multiplies ? products_of_halves(e, weights->name, lane) : e;
+      });
+      shift_sum(definition, kHalfShift);
+    }
     for (loop::DefinitionOutput& output : definition.outputs) {
       output.value = loop::substitute(output.value, whole);
       for (Expr& index : output.indices) index = loop::substitute(index, whole);
@@ -137,6 +167,20 @@ class Registers {
     loop::hand_over_words(result_, kernel, step, product.weights->name,
                           in_reading_order(id, product));
     kernel.body = loop::define(std::move(definition));
+  }
+
+  /// The products of two registers of words that lie one behind the other and of what the halves of
+  /// the weights' bytes hold, 16 times as large.
+  Expr products_of_halves(const Expr& product, const std::string& weights,
+                          const std::string& lane) const {
+    const size_t side = product->args[1]->name == weights ? 1 : 0;
+    const Expr &both = product->args[side], &words = product->args[1 - side];
+    const Expr next = loop::substitute(words, {{lane, loop::var(lane) + lanes_}});
+    const auto integer = [](int64_t value) { return loop::int_constant({Scalar::i32}, value); };
+    const Expr mask = integer(static_cast<int32_t>(0xf0f0f0f0));
+    const Expr low = loop::binary(Op::shl, both, integer(kHalfShift));
+    return loop::binary(Op::dot4_signed, words, loop::binary(Op::bit_and, both, mask)) +
+           loop::binary(Op::dot4_signed, next, loop::binary(Op::bit_and, low, mask));
   }
 
   BufferId in_reading_order(BufferId id, const Product& product) {
@@ -149,7 +193,11 @@ class Registers {
       const int64_t extent = value.shape()[d];
       if (d == product.sum_at) {
         sum = at;
-        parts.insert(parts.end(), {extent / lanes_, lanes_});
+        if (product.in_halves) {
+          parts.insert(parts.end(), {extent / (2 * lanes_), 2, lanes_});
+        } else {
+          parts.insert(parts.end(), {extent / lanes_, lanes_});
+        }
       } else if (d == product.results_at) {
         results = at;
         parts.insert(parts.end(), {extent / product.columns, product.columns});
@@ -161,9 +209,12 @@ class Registers {
     Order order{results};
     order.insert(order.end(), others.begin(), others.end());
     order.insert(order.end(), {sum, results + 1, sum + 1});
+    if (product.in_halves) order.push_back(sum + 2);
     const std::span<const std::byte> bytes = value.bytes();
     const Literal split(value.element(), parts, {bytes.begin(), bytes.end()});
-    return loop::derived_constant(result_, id, "_registers", permuted(split, order));
+    const Literal words = permuted(split, order);
+    return loop::derived_constant(result_, id, "_registers",
+                                  product.in_halves ? as_half_words(words) : words);
   }
 
   const int64_t lanes_;  // words of a register
