@@ -43,6 +43,7 @@
 #include "passes/schedule/drop_unused.h"
 #include "passes/schedule/flush_subnormals.h"
 #include "passes/schedule/fold_loops.h"
+#include "passes/schedule/halve_weights.h"
 #include "passes/schedule/narrow_constants.h"
 #include "passes/schedule/order_constants.h"
 #include "passes/schedule/order_state.h"
@@ -264,6 +265,8 @@ const std::vector<LoopPass>& loop_passes() {
       {"pair_products", pair_products},
       // Four words at a time where the target adds up the products of whole registers.
       {"word_registers", word_registers},
+      // Elsewhere, weights of 4 bits are two to a byte.
+      {"halve_weights", halve_weights},
       // Few small integers side by side are written as a word.
       {"store_words", store_words},
       // Integer constants are no wider than they need be.

@@ -46,7 +46,7 @@ void hand_over_words(const Program& program, Kernel& kernel, Step& call, const s
     std::erase(param.over, name);
     if (param.name != name) continue;
     call.buffers[i] = words;
-    param.element = Scalar::i32;
+    param.element = scalar_of(program.buffer(words).element);
     param.shape = program.buffer(words).shape;
   }
 }

@@ -88,6 +88,20 @@ Literal as_half_words(const Literal& words) {
   return Literal::from_doubles(ElementType::i32, shape, halves);
 }
 
+Literal as_half_bytes(const Literal& value, size_t dimension) {
+  std::vector<int64_t> shape = value.shape();
+  const int64_t inner = row_major_strides(shape)[dimension];
+  shape[dimension] /= 2;
+  std::vector<double> bytes(static_cast<size_t>(value.element_count() / 2));
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const int64_t row = static_cast<int64_t>(i) / inner, column = static_cast<int64_t>(i) % inner;
+    const int64_t first = value.as_int(2 * row * inner + column);
+    const int64_t second = value.as_int((2 * row + 1) * inner + column);
+    bytes[i] = static_cast<double>(16 * second + (first & 15));
+  }
+  return Literal::from_doubles(ElementType::i8, shape, bytes);
+}
+
 bool are_nibbles(const Literal& words) {
   return std::ranges::all_of(words.bytes(), [](std::byte byte) {
     const auto value = static_cast<int8_t>(byte);

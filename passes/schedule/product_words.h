@@ -37,6 +37,9 @@ Literal as_shared_words(const Literal& value, size_t result, size_t dimension);
 /// bytes. The last dimension is a register's words, the one before it counts the two, and goes.
 Literal as_half_words(const Literal& words);
 
+/// Neighbours along a dimension as bytes of two, the second one at the top.
+Literal as_half_bytes(const Literal& value, size_t dimension);
+
 /// Whether 4 bits with a sign hold all elements of a constant of integers.
 bool fits_signed_nibbles(const Literal& value);
 
