@@ -107,6 +107,7 @@ void print(const QuantizedModel& model, size_t calls) {
                several(model.formats, "format"), several(calls, "call"),
                model.ranges == Ranges::least_error ? ", cut where that leaves less error" : "");
   }
+  if (model.narrow > 0) fmt::print("int4       {}\n", several(model.narrow, "weight tensor"));
   for (const std::string& left : model.left) fmt::print("float      {}\n", left);
   for (const auto& [name, format] : model.inputs) {
     fmt::print("input      \"{}\" is int8: value = {:.9g} · (integer - {})\n", name, format.scale,
@@ -196,7 +197,18 @@ Candidate write_best(const Options& o, const Calls& calls) {
   return *best;
 }
 
+void check(const QuantizeRequest& request) {
+  if (request.weight_bits != 8 && request.weights_only) {
+    throw CompileError(
+        "--weights-only makes weights of 8 bits; 4 are for layers of integers, without it");
+  }
+  if (request.weight_bits == 8 && !request.in_bytes.empty()) {
+    throw CompileError("--byte-weights says what --weight-bits 4 leaves: give that as well");
+  }
+}
+
 int run(Options& o) {
+  check(o.request);
   o.request.ranges = parse_ranges(o.ranges);
   ImportOptions& import_options = o.request.compile.import_options;
   import_options = o.import_flags.options();
@@ -225,6 +237,14 @@ Action add_quantize(CLI::App& app) {
       "with some it is said how much is lost");
   app.add_option("--float", o->request.in_float,
                  "layers that stay in floating point: a regular expression for names of nodes; "
+                 "repeatable");
+  app.add_option("--weight-bits", o->request.weight_bits,
+                 "8, or 4: half the flash. Weights of 4 bits are rounded to where the layer's "
+                 "results for the data are nearest; short sums (depthwise, the first layer) keep 8")
+      ->check(CLI::IsMember({4, 8}))
+      ->capture_default_str();
+  app.add_option("--byte-weights", o->request.in_bytes,
+                 "layers whose weights keep 8 bits: a regular expression for names of nodes; "
                  "repeatable");
   app.add_flag(
       "--integer-inputs", o->request.integer_inputs,

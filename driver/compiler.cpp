@@ -147,7 +147,8 @@ CompiledModel compile_model(const CompileRequest& request) {
       model.imported = std::move(training.model);
       module = std::move(training.module);
     } else {
-      model.imported = import_model(request.model, import_options);
+      model.imported = request.bytes ? import_model_bytes(*request.bytes, {}, import_options)
+                                     : import_model(request.model, import_options);
       module = model.imported.module;
       if (stream) stream->endless = model.imported.endless;
       if (!request.derivatives.kinds.empty()) {

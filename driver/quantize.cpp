@@ -11,6 +11,7 @@
 #include "driver/observed_ranges.h"
 #include "frontend/onnx_proto.h"
 #include "frontend/quantise_weights.h"
+#include "frontend/weight_moments.h"
 #include "passes/graph/constant_value.h"
 
 namespace backcast {
@@ -18,13 +19,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-StaysFloat matcher(const std::vector<std::string>& patterns) {
+StaysFloat matcher(const char* option, const std::vector<std::string>& patterns) {
   std::vector<std::regex> expressions;
   for (const std::string& pattern : patterns) {
     try {
       expressions.emplace_back(pattern);
     } catch (const std::regex_error& error) {
-      throw CompileError(fmt::format("--float {}: {}", pattern, error.what()));
+      throw CompileError(fmt::format("{} {}: {}", option, pattern, error.what()));
     }
   }
   return [expressions](const OnnxNode& node) {
@@ -102,6 +103,38 @@ class ObservedValues {
   std::vector<ObservedRange> all_;
 };
 
+/// What weights of few bits are multiplied by, added up over all calls of a model with the nodes.
+std::map<GraphEdit::Place, std::vector<Moments>> moments_of(const MomentNodes& nodes,
+                                                            CompileRequest request,
+                                                            std::string bytes, const Calls& calls) {
+  std::map<GraphEdit::Place, std::vector<Moments>> moments;
+  if (nodes.values.empty()) return moments;
+  request.bytes = std::move(bytes);
+  for (const auto& [place, name] : nodes.values) {
+    request.import_options.observed.push_back(name);
+  }
+  const RunningModel model(request);
+  const size_t first = model.output_names().size() - nodes.values.size();
+  for (const std::vector<Literal>& inputs : calls) {
+    const std::vector<Literal> results = model.run(inputs);
+    size_t result = first;
+    for (const auto& [place, name] : nodes.values) {
+      const Literal& value = results[result++];
+      std::vector<Moments>& groups = moments[place];
+      groups.resize(static_cast<size_t>(value.shape()[1]));
+      const std::vector<double> sums = value.as_doubles();
+      const size_t size = static_cast<size_t>(value.shape()[2]), square = size * size;
+      for (size_t i = 0; i < sums.size(); ++i) {
+        Moments& group = groups[i / square % groups.size()];
+        group.size = size;
+        group.sums.resize(square);
+        group.sums[i % square] += sums[i];
+      }
+    }
+  }
+  return moments;
+}
+
 Literal quantised(const Literal& value, const ValueFormat& format) {
   std::vector<double> steps = value.as_doubles();
   for (double& x : steps) {
@@ -137,7 +170,7 @@ CompileError nothing_to_quantise(const char* what, const std::vector<std::string
 
 QuantizedModel quantize_weights(const QuantizeRequest& request, const OnnxModel& model,
                                 std::string_view bytes, const fs::path& folder, bool runs) {
-  const WeightPlan plan = plan_weights(model.graph, matcher(request.in_float));
+  const WeightPlan plan = plan_weights(model.graph, matcher("--float", request.in_float));
   const QuantisedWeights quantised =
       quantise_weights(model, plan, computed_constants(plan.computed, request.compile), folder);
   if (quantised.tensors == 0) throw nothing_to_quantise("no weights", plan.left);
@@ -152,24 +185,34 @@ QuantizedModel quantize_weights(const QuantizeRequest& request, const OnnxModel&
 std::vector<QuantizedModel> quantize_values(const QuantizeRequest& request, const OnnxModel& model,
                                             std::string_view bytes, const fs::path& folder,
                                             const Calls& calls) {
-  const QuantisationPlan plan = plan_quantisation(model.graph, matcher(request.in_float));
+  QuantisationPlan plan = plan_quantisation(model.graph, matcher("--float", request.in_float));
   if (plan.products.empty() && plan.cells.empty()) {
     throw nothing_to_quantise("no convolution, dense layer, matrix product or recurrent layer",
                               plan.left);
   }
   const auto original = observed_model(plan, request.compile);
   const ObservedValues values(plan, *original, calls);
-  const ComputedConstants computed = computed_constants(plan.computed, request.compile);
+  Observation observation;
+  observation.computed = computed_constants(plan.computed, request.compile);
+  if (request.weight_bits < 8) {
+    narrow_weights(plan, model, observation.computed, matcher("--byte-weights", request.in_bytes),
+                   folder);
+    const MomentNodes nodes = moment_nodes(model, plan, observation.computed, folder);
+    observation.moments =
+        moments_of(nodes, request.compile, edited_model(bytes, nodes.edit, folder), calls);
+  }
   std::vector<QuantizedModel> results;
   for (const Ranges kind : request.ranges) {
+    observation.ranges = values.ranges(kind);
     const QuantisedGraph quantised =
-        quantise(model, plan, {values.ranges(kind), computed}, request.integer_inputs, folder);
+        quantise(model, plan, observation, request.integer_inputs, folder);
     QuantizedModel& result = results.emplace_back();
     result.original = original;
     result.bytes = edited_model(bytes, quantised.edit, folder);
     result.ranges = kind;
     result.products = plan.products.size();
     result.cells = plan.cells.size();
+    result.narrow = plan.narrow.size();
     result.formats = plan.formats;
     result.left = plan.left;
     result.inputs = quantised.inputs;

@@ -21,6 +21,8 @@ enum class Ranges { all, least_error };
 struct QuantizeRequest {
   CompileRequest compile;             // of the model in floating point, for this machine
   std::vector<std::string> in_float;  // regular expressions for names of nodes
+  int weight_bits = 8;                // or 4, but for the weights of these nodes:
+  std::vector<std::string> in_bytes;
   bool integer_inputs = false;
   bool weights_only = false;
   std::vector<Ranges> ranges = {Ranges::all};
@@ -30,6 +32,7 @@ struct QuantizedModel {
   std::string bytes;  // of the ONNX file
   Ranges ranges = Ranges::all;
   size_t products = 0, cells = 0, formats = 0;  // cells: recurrent layers
+  size_t narrow = 0;                            // tensors of weights of 4 bits
   size_t weights = 0;                           // tensors, of weights_only
   std::vector<std::string> values;  // that are rounded, before which they have their names
   std::vector<std::string> left;    // see QuantisationPlan

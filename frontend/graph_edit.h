@@ -21,7 +21,7 @@ struct GraphEdit {
   using Place = std::pair<size_t, size_t>;  // node, input or output
   struct Insertion {
     std::optional<size_t> behind;  // none: in front of all nodes
-    OnnxNode node;                 // attributes: integers and graphs
+    OnnxNode node;                 // attributes: integers, strings, graphs
   };
   std::map<std::string, Literal> initializers;  // new ones
   std::vector<Insertion> insertions;            // in order

@@ -147,6 +147,10 @@ onnx::AttributeProto message_of(const OnnxAttribute& attribute) {
       message.set_type(onnx::AttributeProto::INT);
       message.set_i(attribute.i);
       break;
+    case OnnxAttribute::Kind::string:
+      message.set_type(onnx::AttributeProto::STRING);
+      message.set_s(attribute.s);
+      break;
     case OnnxAttribute::Kind::integers:
       message.set_type(onnx::AttributeProto::INTS);
       for (const int64_t value : attribute.ints) message.add_ints(value);

@@ -18,6 +18,7 @@ namespace backcast {
 namespace {
 
 constexpr double kLeast = -128, kMost = 127;
+constexpr int kNarrowBits = 4;
 constexpr double kMostBias = 1 << 30;  // leaves room for the products that it is added to
 
 class Quantiser {
@@ -26,6 +27,7 @@ class Quantiser {
             bool integer_inputs, const std::filesystem::path& model_dir)
       : graph_(model.graph),
         plan_(plan),
+        moments_(observation.moments),
         integer_inputs_(integer_inputs),
         users_(users_of(model.graph)),
         parts_(model, observation.computed, model_dir) {
@@ -115,9 +117,12 @@ class Quantiser {
     std::optional<Channels> bias = bias_of(node);
     if (product.norm) take_in(product, weights, bias);
     const double step = scales_.at(node.inputs[1 - *product.weight]);
-    const std::vector<double> scales = scales_of(weights, step, bias);
-    // Weights that several products read alike are one tensor, unless a bias stretched a scale.
-    const std::tuple key(name, weights.axis, scales, product.norm);
+    const GraphEdit::Place place{product.node, *product.weight};
+    const std::vector<double> scales = round(place, weights, least_scales(weights, step, bias));
+    // Weights that several products read alike are one tensor, unless a bias stretched a scale or
+    // they are rounded for what each of them reads.
+    const std::tuple key(name, weights.axis, scales, product.norm,
+                         plan_.narrow.contains(place) ? product.node + 1 : 0);
     std::string& quantised = weights_[key];
     if (quantised.empty()) quantised = parts_.decoded(name, ElementType::i8, weights, scales);
     parts_.edit.inputs[{product.node, *product.weight}] = quantised;
@@ -136,7 +141,10 @@ class Quantiser {
         plan_.values, [&](const auto& value) { return value.name == node.outputs[0]; });
     quantise_cell(parts_, node, cell.node,
                   {parts_.edit.inputs.at({cell.node, recurrent_input::kData}),
-                   formats_[cell.format], rounds_states});
+                   formats_[cell.format], rounds_states, [&](size_t input, Channels& weights) {
+                     const std::vector<double> least(weights.count(), 0);
+                     return round({cell.node, input}, weights, least);
+                   }});
   }
 
   /// The bias of a product when it can be added to its accumulators as it is.
@@ -179,22 +187,42 @@ class Quantiser {
     parts_.edit.removed.insert(*product.norm);
   }
 
-  /// A scale for each channel, wide enough for a bias of at most kMostBias steps.
-  static std::vector<double> scales_of(const Channels& weights, double step,
-                                       const std::optional<Channels>& bias) {
-    std::vector<double> scales = weights.scales();
+  /// A scale for each channel, none below the least ones. Makes weights of 4 bits multiples of
+  /// them.
+  std::vector<double> round(const GraphEdit::Place& place, Channels& weights,
+                            const std::vector<double>& least) const {
+    if (!plan_.narrow.contains(place)) {
+      std::vector<double> scales = weights.scales();
+      for (size_t c = 0; c < scales.size(); ++c) scales[c] = std::max(scales[c], least[c]);
+      return rounded_scales(std::move(scales));
+    }
+    const auto moments = moments_.find(place);
+    RoundedWeights rounded =
+        round_weights(weights, kNarrowBits, least,
+                      moments == moments_.end() ? std::vector<Moments>{} : moments->second);
+    for (size_t i = 0; i < weights.values.size(); ++i) {
+      weights.values[i] = rounded.steps[i] * rounded.scales[weights.of(i)];
+    }
+    return std::move(rounded.scales);
+  }
+
+  /// Scales of channels by which a bias takes at most kMostBias steps.
+  static std::vector<double> least_scales(const Channels& weights, double step,
+                                          const std::optional<Channels>& bias) {
+    std::vector<double> scales(weights.count(), 0);
     for (size_t c = 0; bias && c < bias->values.size(); ++c) {
       double& scale = scales[weights.axis ? c : 0];
       scale = std::max(scale, std::abs(bias->values[c]) / (step * kMostBias));
     }
-    return rounded_scales(std::move(scales));
+    return scales;
   }
 
-  using WeightKey =
-      std::tuple<std::string, std::optional<size_t>, std::vector<double>, std::optional<size_t>>;
+  using WeightKey = std::tuple<std::string, std::optional<size_t>, std::vector<double>,
+                               std::optional<size_t>, size_t>;
 
   const OnnxGraph& graph_;
   const QuantisationPlan& plan_;
+  const std::map<GraphEdit::Place, std::vector<Moments>>& moments_;
   const bool integer_inputs_;
   const std::map<std::string, std::set<size_t>> users_;
   QuantisedParts parts_;

@@ -6,11 +6,13 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "frontend/graph_edit.h"
 #include "frontend/onnx_model.h"
 #include "frontend/quantise_plan.h"
 #include "frontend/quantised_parts.h"
+#include "frontend/round_weights.h"
 
 namespace backcast {
 
@@ -19,10 +21,11 @@ struct ObservedRange {
 };
 
 /// What running the model tells about a plan: by name, the ranges of `observed()` and the values of
-/// `computed`.
+/// `computed`; by place, what weights of 4 bits are multiplied by.
 struct Observation {
   std::map<std::string, ObservedRange> ranges;
   ComputedConstants computed;
+  std::map<GraphEdit::Place, std::vector<Moments>> moments;
 };
 
 struct QuantisedGraph {
@@ -32,11 +35,12 @@ struct QuantisedGraph {
 
 /// What carries out a plan for a graph. Values are i8 with
 /// one scale and zero point each, so that zero and the whole range are representable; weights are
-/// i8 in -127..127 with a scale for each output channel, biases i32 by the product of both scales
-/// (Jacob et al., 2018). BatchNormalization behind a convolution goes into its weights. With
-/// `integer_inputs` the caller quantises those inputs of the graph that are read as integers alone.
-/// Below opset 13, which knows no scale per channel, the operators are ONNX Runtime's.
-/// CompileError when a range is not finite, or when data cannot be read.
+/// i8 in -127..127 with a scale for each output channel, or in -8..7 as round_weights makes them;
+/// biases i32 by the product of both scales (Jacob et al., 2018). BatchNormalization behind a
+/// convolution goes into its weights. With `integer_inputs` the caller quantises those inputs of
+/// the graph that are read as integers alone. Below opset 13, which knows no scale per channel, the
+/// operators are ONNX Runtime's. CompileError when a range is not finite, or when data cannot be
+/// read.
 QuantisedGraph quantise(const OnnxModel& model, const QuantisationPlan& plan,
                         const Observation& observation, bool integer_inputs,
                         const std::filesystem::path& model_dir);

@@ -174,9 +174,10 @@ class CellQuantiser {
 
   /// Of the data with a direction's weights, for all steps.
   std::string products_of_data(const std::string& data, int64_t d) {
-    const Channels weights = transposed(weights_, d, 0, width());
+    Channels weights = transposed(weights_, d, 0, width());
+    const std::vector<double> scales = formats_.scales(place::kWeights, weights);
     return all_.emit("MatMul", {data, parts_.decoded(node_.inputs[place::kWeights], ElementType::i8,
-                                                     weights, rounded_scales(weights.scales()))});
+                                                     weights, scales)});
   }
 
   void loop(const std::string& data, int64_t d) {
@@ -205,10 +206,10 @@ class CellQuantiser {
   /// The product of the state, in integers, with some of the gates' weights, and a bias.
   std::string product(Nodes& b, const std::string& state, int64_t d, int64_t first_gate,
                       int64_t gates, const std::vector<double>& bias) {
-    const Channels weights = transposed(recurrent_, d, first_gate * hidden_, gates * hidden_);
+    Channels weights = transposed(recurrent_, d, first_gate * hidden_, gates * hidden_);
+    const std::vector<double> scales = formats_.scales(place::kRecurrentWeights, weights);
     const QuantisedParts::Integers integers =
-        parts_.integers(node_.inputs[place::kRecurrentWeights], ElementType::i8, weights,
-                        rounded_scales(weights.scales()));
+        parts_.integers(node_.inputs[place::kRecurrentWeights], ElementType::i8, weights, scales);
     const std::string state_again = b.decoded(state, formats_.state);
     const std::string decoded = b.decoded(integers.name, integers.format, 1);
     return with_bias(b, b.emit("MatMul", {state_again, decoded}), bias);

@@ -12,6 +12,8 @@ struct CellFormats {
   std::string data;            // what the layer reads instead: floats made of integers
   NamedFormat state;           // of the hidden state
   bool rounds_states = false;  // what it gives of all steps is of integers, too
+  /// Scales for weights of that input, which may be rounded to multiples of them.
+  std::function<std::vector<double>(size_t input, Channels& weights)> scales;
 };
 
 /// Inserts nodes that compute the layer `node` (see recurrent_cell.h; number `place` of the graph)

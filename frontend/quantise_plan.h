@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/graph_edit.h"
 #include "frontend/onnx_model.h"
 
 namespace backcast {
@@ -44,8 +45,9 @@ struct QuantisationPlan {
   std::vector<Cell> cells;
   std::vector<Value> values;
   size_t formats = 0;
-  std::set<std::string> computed;  // weights and biases that nodes compute of constants
-  std::vector<std::string> left;   // products that stay in floating point, each with the reason
+  std::set<std::string> computed;     // weights and biases that nodes compute of constants
+  std::vector<std::string> left;      // products that stay in floating point, each with the reason
+  std::set<GraphEdit::Place> narrow;  // weights of 4 bits (narrow_weights)
 
   struct Observed {
     std::string name;
