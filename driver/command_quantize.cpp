@@ -21,7 +21,7 @@ struct Options {
   QuantizeRequest request;
   ImportFlags import_flags;
   std::vector<std::string> data;
-  std::string output, ranges = "auto";
+  std::string output, ranges = "auto", weight_bits = "8";
 };
 
 std::string shape_text(const std::vector<int64_t>& shape) {
@@ -154,13 +154,7 @@ struct Candidate {
   QuantizedModel model;
   std::vector<ValueError> errors;  // of the outputs, then of the values within
 
-  /// Of the outputs, in the middle.
-  double decibels() const {
-    const size_t outputs = errors.size() - model.values.size();
-    double sum = 0;
-    for (size_t i = 0; i < outputs; ++i) sum += std::min(errors[i].decibels(), 200.0);
-    return sum / static_cast<double>(std::max<size_t>(outputs, 1));
-  }
+  double decibels() const { return mean_decibels(errors, errors.size() - model.values.size()); }
 };
 
 void write(const std::string& file, const QuantizedModel& model) {
@@ -180,40 +174,43 @@ constexpr double kLeastGain = 0.5;  // decibels
 
 /// Of the files that could be written, the best; where there are calls, with how far its values are
 /// from the model's.
-Candidate write_best(const Options& o, const Calls& calls) {
+Candidate best_of(std::vector<QuantizedModel> models, const CompileRequest& original,
+                  const Calls& calls) {
   std::optional<Candidate> best;
-  for (QuantizedModel& model : quantize_model(o.request, calls)) {
-    write(o.output, model);
-    CompileRequest written = o.request.compile;
-    written.model = o.output;
+  for (QuantizedModel& model : models) {
     Candidate made{std::move(model), {}};
-    if (!calls.empty()) made.errors = compare_models(made.model, written, calls);
-    if (!best || made.decibels() >= best->decibels() + kLeastGain) {
-      best = std::move(made);
-    } else {
-      write(o.output, best->model);
-    }
+    if (!calls.empty()) made.errors = compare_models(made.model, original, calls);
+    if (!best || made.decibels() >= best->decibels() + kLeastGain) best = std::move(made);
   }
   return *best;
 }
 
+WeightBits parse_bits(const std::string& word) {
+  if (word == "8") return WeightBits::eight;
+  if (word == "4") return WeightBits::four;
+  if (word == "auto") return WeightBits::fitting;
+  throw CompileError("--weight-bits " + word + ": choose one of 8, 4, auto");
+}
+
 void check(const QuantizeRequest& request) {
-  if (request.weight_bits != 8 && request.weights_only) {
+  if (request.weight_bits != WeightBits::eight && request.weights_only) {
     throw CompileError(
         "--weights-only makes weights of 8 bits; 4 are for layers of integers, without it");
   }
-  if (request.weight_bits == 8 && !request.in_bytes.empty()) {
+  if (request.weight_bits == WeightBits::eight && !request.in_bytes.empty()) {
     throw CompileError("--byte-weights says what --weight-bits 4 leaves: give that as well");
   }
 }
 
 int run(Options& o) {
+  o.request.weight_bits = parse_bits(o.weight_bits);
   check(o.request);
   o.request.ranges = parse_ranges(o.ranges);
   ImportOptions& import_options = o.request.compile.import_options;
   import_options = o.import_flags.options();
   const Calls calls = read_calls(o, import_options);
-  const Candidate chosen = write_best(o, calls);
+  const Candidate chosen = best_of(quantize_model(o.request, calls), o.request.compile, calls);
+  write(o.output, chosen.model);
   print(chosen.model, calls.size());
   if (!calls.empty()) print_errors(chosen.model, chosen.errors);
   fmt::print("{}: {} bytes, of {}\n", o.output, chosen.model.bytes.size(),
@@ -238,10 +235,11 @@ Action add_quantize(CLI::App& app) {
   app.add_option("--float", o->request.in_float,
                  "layers that stay in floating point: a regular expression for names of nodes; "
                  "repeatable");
-  app.add_option("--weight-bits", o->request.weight_bits,
-                 "8, or 4: half the flash. Weights of 4 bits are rounded to where the layer's "
-                 "results for the data are nearest; short sums (depthwise, the first layer) keep 8")
-      ->check(CLI::IsMember({4, 8}))
+  app.add_option("--weight-bits", o->weight_bits,
+                 "8, or 4: half the flash; auto: 4 where the outputs keep half of the signal to "
+                 "noise that 8 bits leave (3 dB). Weights of 4 bits are rounded to where the "
+                 "layer's results for the data are nearest; short sums (depthwise, the first "
+                 "layer) keep 8")
       ->capture_default_str();
   app.add_option("--byte-weights", o->request.in_bytes,
                  "layers whose weights keep 8 bits: a regular expression for names of nodes; "

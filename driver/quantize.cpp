@@ -7,17 +7,22 @@
 #include <filesystem>
 #include <limits>
 #include <regex>
+#include <set>
+#include <span>
 
+#include "driver/measured_moments.h"
 #include "driver/observed_ranges.h"
 #include "frontend/onnx_proto.h"
 #include "frontend/quantise_weights.h"
-#include "frontend/weight_moments.h"
 #include "passes/graph/constant_value.h"
 
 namespace backcast {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// What weights of 4 bits may cost where they are chosen, in decibels: twice the noise.
+constexpr double kMostLoss = 3;
 
 StaysFloat matcher(const char* option, const std::vector<std::string>& patterns) {
   std::vector<std::regex> expressions;
@@ -103,38 +108,6 @@ class ObservedValues {
   std::vector<ObservedRange> all_;
 };
 
-/// What weights of few bits are multiplied by, added up over all calls of a model with the nodes.
-std::map<GraphEdit::Place, std::vector<Moments>> moments_of(const MomentNodes& nodes,
-                                                            CompileRequest request,
-                                                            std::string bytes, const Calls& calls) {
-  std::map<GraphEdit::Place, std::vector<Moments>> moments;
-  if (nodes.values.empty()) return moments;
-  request.bytes = std::move(bytes);
-  for (const auto& [place, name] : nodes.values) {
-    request.import_options.observed.push_back(name);
-  }
-  const RunningModel model(request);
-  const size_t first = model.output_names().size() - nodes.values.size();
-  for (const std::vector<Literal>& inputs : calls) {
-    const std::vector<Literal> results = model.run(inputs);
-    size_t result = first;
-    for (const auto& [place, name] : nodes.values) {
-      const Literal& value = results[result++];
-      std::vector<Moments>& groups = moments[place];
-      groups.resize(static_cast<size_t>(value.shape()[1]));
-      const std::vector<double> sums = value.as_doubles();
-      const size_t size = static_cast<size_t>(value.shape()[2]), square = size * size;
-      for (size_t i = 0; i < sums.size(); ++i) {
-        Moments& group = groups[i / square % groups.size()];
-        group.size = size;
-        group.sums.resize(square);
-        group.sums[i % square] += sums[i];
-      }
-    }
-  }
-  return moments;
-}
-
 Literal quantised(const Literal& value, const ValueFormat& format) {
   std::vector<double> steps = value.as_doubles();
   for (double& x : steps) {
@@ -182,46 +155,110 @@ QuantizedModel quantize_weights(const QuantizeRequest& request, const OnnxModel&
   return result;
 }
 
-std::vector<QuantizedModel> quantize_values(const QuantizeRequest& request, const OnnxModel& model,
-                                            std::string_view bytes, const fs::path& folder,
-                                            const Calls& calls) {
-  QuantisationPlan plan = plan_quantisation(model.graph, matcher("--float", request.in_float));
-  if (plan.products.empty() && plan.cells.empty()) {
-    throw nothing_to_quantise("no convolution, dense layer, matrix product or recurrent layer",
-                              plan.left);
-  }
-  const auto original = observed_model(plan, request.compile);
-  const ObservedValues values(plan, *original, calls);
-  Observation observation;
-  observation.computed = computed_constants(plan.computed, request.compile);
-  if (request.weight_bits < 8) {
-    narrow_weights(plan, model, observation.computed, matcher("--byte-weights", request.in_bytes),
+/// A model in floating point whose values become integers.
+class ValueQuantizer {
+ public:
+  ValueQuantizer(const QuantizeRequest& request, const OnnxModel& model, std::string_view bytes,
+                 const fs::path& folder, const Calls& calls)
+      : request_(request),
+        model_(model),
+        bytes_(bytes),
+        folder_(folder),
+        calls_(calls),
+        plan_(plan_quantisation(model.graph, matcher("--float", request.in_float))) {
+    if (plan_.products.empty() && plan_.cells.empty()) {
+      throw nothing_to_quantise("no convolution, dense layer, matrix product or recurrent layer",
+                                plan_.left);
+    }
+    original_ = observed_model(plan_, request.compile);
+    observation_.computed = computed_constants(plan_.computed, request.compile);
+    if (request.weight_bits == WeightBits::eight) return;
+    narrow_weights(plan_, model, observation_.computed, matcher("--byte-weights", request.in_bytes),
                    folder);
-    const MomentNodes nodes = moment_nodes(model, plan, observation.computed, folder);
-    observation.moments =
-        moments_of(nodes, request.compile, edited_model(bytes, nodes.edit, folder), calls);
+    const MomentNodes nodes = moment_nodes(model, plan_, observation_.computed, folder);
+    observation_.moments =
+        measured_moments(nodes, request.compile, edited_model(bytes, nodes.edit, folder), calls);
   }
-  std::vector<QuantizedModel> results;
-  for (const Ranges kind : request.ranges) {
-    observation.ranges = values.ranges(kind);
+
+  std::vector<QuantizedModel> run() {
+    const ObservedValues values(plan_, *original_, calls_);
+    std::vector<QuantizedModel> results;
+    for (const Ranges kind : request_.ranges) {
+      observation_.ranges = values.ranges(kind);
+      const bool chooses = request_.weight_bits == WeightBits::fitting;
+      results.push_back(chooses ? with_fitting_bits() : quantized(plan_.narrow).model);
+      results.back().ranges = kind;
+    }
+    return results;
+  }
+
+ private:
+  struct Made {
+    QuantizedModel model;
+    std::map<GraphEdit::Place, double> noise;
+  };
+
+  Made quantized(const std::set<GraphEdit::Place>& narrow) const {
+    QuantisationPlan plan = plan_;
+    plan.narrow = narrow;
     const QuantisedGraph quantised =
-        quantise(model, plan, observation, request.integer_inputs, folder);
-    QuantizedModel& result = results.emplace_back();
-    result.original = original;
-    result.bytes = edited_model(bytes, quantised.edit, folder);
-    result.ranges = kind;
+        quantise(model_, plan, observation_, request_.integer_inputs, folder_);
+    QuantizedModel result;
+    result.original = original_;
+    result.bytes = edited_model(bytes_, quantised.edit, folder_);
     result.products = plan.products.size();
     result.cells = plan.cells.size();
-    result.narrow = plan.narrow.size();
+    result.narrow = narrow.size();
     result.formats = plan.formats;
     result.left = plan.left;
     result.inputs = quantised.inputs;
     for (const QuantisationPlan::Value& value : plan.values) {
       if (!result.inputs.contains(value.name)) result.values.push_back(value.name);
     }
+    return {std::move(result), quantised.noise};
   }
-  return results;
-}
+
+  /// Of weights, those have 4 bits first that save most for the noise of rounding them, and others
+  /// as long as the outputs stay near enough.
+  QuantizedModel with_fitting_bits() const {
+    const Made all = quantized(plan_.narrow);
+    std::vector<GraphEdit::Place> order(plan_.narrow.begin(), plan_.narrow.end());
+    std::ranges::stable_sort(order, {}, [&](const auto& place) { return all.noise.at(place); });
+    std::set<GraphEdit::Place> narrow;
+    add_fitting(order, decibels(quantized({}).model) - kMostLoss, narrow);
+    return quantized(narrow).model;
+  }
+
+  /// All of them where they fit, else of either half what fits.
+  void add_fitting(std::span<const GraphEdit::Place> places, double least,
+                   std::set<GraphEdit::Place>& narrow) const {
+    if (places.empty()) return;
+    std::set<GraphEdit::Place> more = narrow;
+    more.insert(places.begin(), places.end());
+    if (decibels(quantized(more).model) >= least) {
+      narrow = std::move(more);
+    } else if (places.size() > 1) {
+      add_fitting(places.first(places.size() / 2), least, narrow);
+      add_fitting(places.subspan(places.size() / 2), least, narrow);
+    }
+  }
+
+  /// Of the model's outputs.
+  double decibels(QuantizedModel model) const {
+    model.values.clear();
+    const std::vector<ValueError> errors = compare_models(model, request_.compile, calls_);
+    return mean_decibels(errors, errors.size());
+  }
+
+  const QuantizeRequest& request_;
+  const OnnxModel& model_;
+  const std::string_view bytes_;
+  const fs::path& folder_;
+  const Calls& calls_;
+  QuantisationPlan plan_;
+  std::shared_ptr<const RunningModel> original_;
+  Observation observation_;
+};
 
 }  // namespace
 
@@ -231,7 +268,7 @@ std::vector<QuantizedModel> quantize_model(const QuantizeRequest& request, const
     const std::string bytes = read_file(path);
     const fs::path folder = fs::absolute(path).parent_path();
     const OnnxModel model = parse_model_proto(bytes);
-    if (!request.weights_only) return quantize_values(request, model, bytes, folder, calls);
+    if (!request.weights_only) return ValueQuantizer(request, model, bytes, folder, calls).run();
     return std::vector{quantize_weights(request, model, bytes, folder, !calls.empty())};
   });
 }
@@ -241,11 +278,18 @@ double ValueError::decibels() const {
   return 10 * std::log10(signal / noise);
 }
 
-std::vector<ValueError> compare_models(const QuantizedModel& model, CompileRequest written,
+double mean_decibels(const std::vector<ValueError>& errors, size_t outputs) {
+  double sum = 0;
+  for (size_t i = 0; i < outputs; ++i) sum += std::min(errors[i].decibels(), 200.0);
+  return sum / static_cast<double>(std::max<size_t>(outputs, 1));
+}
+
+std::vector<ValueError> compare_models(const QuantizedModel& model, CompileRequest request,
                                        const Calls& calls) {
-  written.import_options.observed = model.values;
+  request.bytes = model.bytes;
+  request.import_options.observed = model.values;
   const RunningModel& before = *model.original;
-  const RunningModel after(written);
+  const RunningModel after(request);
   // What became an integer input is observed before alone.
   std::vector<size_t> places;
   std::vector<ValueError> errors;

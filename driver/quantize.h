@@ -18,11 +18,14 @@ using Calls = std::vector<std::vector<Literal>>;
 /// What formats are for: all that there was, or what leaves the least square error.
 enum class Ranges { all, least_error };
 
+/// Bits of weights: `fitting` are 4 wherever the outputs stay near enough to what 8 leave of them.
+enum class WeightBits { eight, four, fitting };
+
 struct QuantizeRequest {
   CompileRequest compile;             // of the model in floating point, for this machine
   std::vector<std::string> in_float;  // regular expressions for names of nodes
-  int weight_bits = 8;                // or 4, but for the weights of these nodes:
-  std::vector<std::string> in_bytes;
+  WeightBits weight_bits = WeightBits::eight;
+  std::vector<std::string> in_bytes;  // nodes whose weights keep 8 bits
   bool integer_inputs = false;
   bool weights_only = false;
   std::vector<Ranges> ranges = {Ranges::all};
@@ -54,9 +57,12 @@ struct ValueError {
   double decibels() const;       // of signal to noise; infinite without noise
 };
 
-/// The outputs and behind them `model.values`, held against the original's for the calls. `written`
-/// is the file; it takes its inputs in their formats.
-std::vector<ValueError> compare_models(const QuantizedModel& model, CompileRequest written,
+/// The outputs and behind them `model.values`, held against the original's for the calls, which the
+/// model takes in the formats of its inputs. `request` is the original's.
+std::vector<ValueError> compare_models(const QuantizedModel& model, CompileRequest request,
                                        const Calls& calls);
+
+/// Of the first `outputs` of them, in the middle.
+double mean_decibels(const std::vector<ValueError>& errors, size_t outputs);
 
 }  // namespace backcast

@@ -41,7 +41,7 @@ class Quantiser {
     for (const QuantisationPlan::Value& value : plan_.values) round(value);
     for (const QuantisationPlan::Product& product : plan_.products) quantise(product);
     for (const QuantisationPlan::Cell& cell : plan_.cells) quantise(cell);
-    return {std::move(parts_.edit), std::move(inputs_)};
+    return {std::move(parts_.edit), std::move(inputs_), std::move(noise_)};
   }
 
  private:
@@ -190,7 +190,7 @@ class Quantiser {
   /// A scale for each channel, none below the least ones. Makes weights of 4 bits multiples of
   /// them.
   std::vector<double> round(const GraphEdit::Place& place, Channels& weights,
-                            const std::vector<double>& least) const {
+                            const std::vector<double>& least) {
     if (!plan_.narrow.contains(place)) {
       std::vector<double> scales = weights.scales();
       for (size_t c = 0; c < scales.size(); ++c) scales[c] = std::max(scales[c], least[c]);
@@ -200,6 +200,8 @@ class Quantiser {
     RoundedWeights rounded =
         round_weights(weights, kNarrowBits, least,
                       moments == moments_.end() ? std::vector<Moments>{} : moments->second);
+    double& noise = noise_[place];  // of recurrent layers the largest part's
+    noise = std::max(noise, rounded.noise / static_cast<double>(weights.values.size()));
     for (size_t i = 0; i < weights.values.size(); ++i) {
       weights.values[i] = rounded.steps[i] * rounded.scales[weights.of(i)];
     }
@@ -231,6 +233,7 @@ class Quantiser {
   std::map<std::string, double> scales_;  // of quantised values
   std::map<WeightKey, std::string> weights_;
   std::map<std::string, ValueFormat> inputs_;
+  std::map<GraphEdit::Place, double> noise_;
 };
 
 }  // namespace

@@ -31,6 +31,7 @@ struct Observation {
 struct QuantisedGraph {
   GraphEdit edit;
   std::map<std::string, ValueFormat> inputs;  // of the graph that are integers from now on
+  std::map<GraphEdit::Place, double> noise;   // of weights of 4 bits, for each (RoundedWeights)
 };
 
 /// What carries out a plan for a graph. Values are i8 with

@@ -124,7 +124,9 @@ RoundedWeights round_weights(const Channels& weights, int bits,
 
   RoundedWeights result{std::vector<double>(channels), std::vector<double>(weights.values.size())};
   std::vector<double> own(count), steps(count), best(count);
+  double signal = 0, noise = 0;
   for (size_t c = 0; c < channels; ++c) {
+    const Feedback& own_feedback = feedback[c * feedback.size() / channels];
     double largest = 0;
     for (size_t k = 0; k < count; ++k) {
       own[k] = weights.values[places[c][k]];
@@ -134,15 +136,17 @@ RoundedWeights round_weights(const Channels& weights, int bits,
     for (const double part : kRanges) {
       double scale = std::max(part * largest / high, least_scales[c]);
       scale = scale > 0 ? static_cast<double>(static_cast<float>(scale)) : 1;
-      const double error =
-          feedback[c * feedback.size() / channels].round(own, scale, low, high, steps);
+      const double error = own_feedback.round(own, scale, low, high, steps);
       if (least >= 0 && error >= least) continue;
       least = error;
       result.scales[c] = scale;
       best = steps;
     }
     for (size_t k = 0; k < count; ++k) result.steps[places[c][k]] = best[k];
+    noise += least;
+    signal += own_feedback.round(own, 1, 0, 0, steps);  // all of it is off
   }
+  result.noise = signal > 0 ? noise / signal : 0;
   return result;
 }
 

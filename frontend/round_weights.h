@@ -18,6 +18,7 @@ struct Moments {
 struct RoundedWeights {
   std::vector<double> scales;  // of channels, as files have them
   std::vector<double> steps;   // integers, in the order of the weights
+  double noise = 0;            // squares of what results are off, as a share of their own
 };
 
 /// Integers of `bits` bits. Weights are rounded one after another, and what one is off is made up

@@ -276,6 +276,25 @@ class Quantize(unittest.TestCase):
         error = np.square(test @ (rounded * scales[:, None] - weights).T).sum()
         self.assertLess(error, np.square(test @ (nearest - weights).T).sum() / 4)
 
+    def test_weights_have_four_bits_where_that_costs_little(self):
+        n = Network([1, 64])
+        hidden = n.node("Relu", n.node("Gemm", "x", n.weight(40, 64), transB=1))
+        model = n.model(n.node("Gemm", hidden, n.weight(10, 40), transB=1), [1, 10])
+        random = np.random.default_rng(10)
+        steps = random.integers(-7, 8, (40, 64))
+        steps[:, 0] = 7
+        model.graph.initializer[0].CopyFrom(
+            numpy_helper.from_array((0.03 * steps).astype(np.float32), n.weights[0].name))
+        data = random.normal(0, 1, (200, 64)).astype(np.float32)
+        eight = self.decibels(self.quantize(model, data))
+        four = self.decibels(self.quantize(model, data, "--weight-bits", "4"))
+        said = self.quantize(model, data, "--weight-bits", "auto")
+        self.assertLess(four, eight - 3)
+        self.assertGreater(self.decibels(said), eight - 3)
+        self.assertIn("int4       1 weight tensor\n", said)
+        (weights,) = self.integers(40 * 64)
+        np.testing.assert_array_equal(weights, steps)
+
     def test_recurrent_weights_of_four_bits(self):
         for kind, direction in (("LSTM", "forward"), ("GRU", "bidirectional")):
             count, rows = 2 if direction == "bidirectional" else 1, GATES[kind] * 40
@@ -504,6 +523,7 @@ class Quantize(unittest.TestCase):
                 (["--float", "("], data, r"--float \("),
                 (["--float", "."], data, r"nothing to quantise"),
                 (["--weight-bits", "4", "--byte-weights", "["], data, r"--byte-weights \["),
+                (["--weight-bits", "5"], data, r"choose one of 8, 4, auto"),
                 (["--byte-weights", "."], data, r"--weight-bits 4.*give that as well"),
                 (["--weights-only", "--weight-bits", "4"], data, r"4 are for layers of integers"),
                 ([], np.where(data > 3, np.nan, data), r"not finite")):
