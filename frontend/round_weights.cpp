@@ -11,8 +11,6 @@ namespace {
 
 // Of the mean of the diagonal, added to it: calls that do not show all directions leave some open.
 constexpr double kDamping = 0.01;
-// More weights of a channel than that are rounded by themselves: the factor takes their square.
-constexpr size_t kMostTogether = 8192;
 
 /// Parts of the largest weight that the integers' range may end at.
 constexpr double kRanges[] = {1.0, 0.92, 0.84, 0.76, 0.68, 0.6, 0.5};
@@ -46,12 +44,6 @@ class Feedback {
     for (size_t i = 0; i < n; ++i) mean += moments.sums[i * n + i] / static_cast<double>(n);
     if (!(mean > 0) || !std::isfinite(mean)) return;
     std::ranges::stable_sort(order_, {}, [&](size_t i) { return moments.sums[i * n + i]; });
-    if (n > kMostTogether) {
-      for (size_t r = 0; r < n; ++r) {
-        rest_[r] = moments.sums[order_[r] * n + order_[r]] + kDamping * mean;
-      }
-      return;
-    }
     factor(moments, kDamping * mean);
     for (size_t j = 0; j < n; ++j) {
       const double diagonal = factor_[j * n + j];

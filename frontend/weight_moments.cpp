@@ -12,6 +12,9 @@ namespace {
 // Weights of a channel. A depthwise kernel has 9 of them, a network's first one 27.
 constexpr size_t kFewestWeights = 32;
 
+// Of more weights each is rounded by itself: moments take their square (512 channels by 3 × 3).
+constexpr int64_t kMostWeights = 4608;
+
 class MomentWriter {
  public:
   MomentWriter(const OnnxModel& model, const ComputedConstants& computed,
@@ -26,7 +29,10 @@ class MomentWriter {
     for (const GraphEdit::Place& place : plan.narrow) {
       node_ = place.first;
       const OnnxNode& node = nodes_[node_];
-      const std::vector<int64_t> shape = parts_.read(node.inputs[place.second]).shape;
+      Channels weights = parts_.read(node.inputs[place.second]);
+      weights.axis = channel_axis(node, place.second, weights.shape.size());
+      const std::vector<int64_t>& shape = weights.shape;
+      if (static_cast<int64_t>(weights.values.size() / weights.count()) > kMostWeights) continue;
       if (node.op_type == "Conv") {
         values_[place] = of_convolution(node, shape);
       } else if (is_recurrent(node)) {
@@ -61,7 +67,12 @@ class MomentWriter {
     OnnxNode columns;
     columns.op_type = node.op_type;
     columns.domain = node.domain;
-    columns.attributes = node.attributes;
+    for (const OnnxAttribute& attribute : node.attributes) {
+      using Kind = OnnxAttribute::Kind;
+      const bool is_known = attribute.kind == Kind::integer || attribute.kind == Kind::integers ||
+                            attribute.kind == Kind::string;
+      if (is_known) columns.attributes.push_back(attribute);
+    }
     columns.inputs = {node.inputs[0], parts_.add_floats("units", shape, units)};
     const std::string all = add(std::move(columns));
     const std::string by_group =

@@ -27,8 +27,8 @@ struct MomentNodes {
   std::map<GraphEdit::Place, std::string> values;  // by weights: [calls, groups, size, size]
 };
 
-/// Nodes for all weights of 4 bits, as far as they are of convolutions or rows are multiplied by
-/// them.
+/// Nodes for weights of 4 bits, as far as they are of convolutions or rows are multiplied by them,
+/// and not too many to a channel.
 MomentNodes moment_nodes(const OnnxModel& model, const QuantisationPlan& plan,
                          const ComputedConstants& computed, const std::filesystem::path& model_dir);
 
