@@ -26,9 +26,9 @@ Emit parse_emit(const std::string& word, const TargetInfo& target);
 TargetInfo resolve_target(const std::string& name);
 
 struct CompileRequest {
-  std::string model;  // path
+  std::string model;                 // path
   std::optional<std::string> bytes;  // of the model, where it is no file; not of one that learns
-  std::string name;   // of the library; empty: from the file's name
+  std::string name;                  // of the library; empty: from the file's name
   std::string target = "native";
   ImportOptions import_options;
   std::optional<TrainingRequest> training;  // the library also trains
