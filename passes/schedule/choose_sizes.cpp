@@ -139,7 +139,7 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
       held += words;
       continue;
     }
-    const bool unpacked = std::ranges::count(unpacked_, &a) > 0;
+    const bool unpacked = is_unpacked(a);
     loads += words * (unpacked ? a.values() : 1);
     pairs += unpacked ? 0 : words * a.pairs();
     if (unpacked && &a != unpacked_[0]) continue;

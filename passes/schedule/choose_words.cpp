@@ -50,12 +50,13 @@ void Chooser::collect_taken() {
   }
 }
 
+bool Chooser::is_unpacked(const Access& a) const { return std::ranges::count(unpacked_, &a) > 0; }
+
 /// What a register each holds of an operand's word: of pairs that come from an array, or that sums
 /// take in turn, one after another; beside those of a word of more than two, the word.
 int64_t Chooser::taken_at_once(const Access& a, bool with_vector, bool kept) const {
-  const bool is_unpacked = std::ranges::count(unpacked_, &a) > 0;
   const bool in_turn = adds_products() && added_products_ > 2;
-  const bool at_a_time = is_unpacked || (with_vector ? !kept : in_turn) ||
+  const bool at_a_time = is_unpacked(a) || (with_vector ? !kept : in_turn) ||
                          (!unpacked_.empty() && a.pairs() < a.values());
   return at_a_time ? 1 : std::min<int64_t>(a.values(), 2);
 }

@@ -169,6 +169,7 @@ class Chooser {
   std::vector<loop::Axis> streaming_order() const;
   int64_t sums() const;
   void choose_window();
+  bool is_unpacked(const Access& access) const;
   int64_t taken_at_once(const Access& access, bool with_vector, bool kept) const;
   std::vector<const Access*> unpackable() const;
   void choose_unpacking();

@@ -10,10 +10,10 @@
 #include "ir/loop/visit.h"
 #include "ir/loop/words.h"
 #include "passes/lower/definition_cost.h"
-#include "passes/lower/lower_control.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/nibbles.h"
 #include "passes/schedule/product_words.h"
+#include "passes/schedule/sum_of_products.h"
 
 namespace backcast {
 namespace {
@@ -24,7 +24,6 @@ using loop::Definition;
 using loop::Expr;
 using loop::ExprKind;
 using loop::Kernel;
-using loop::Op;
 using loop::Program;
 using loop::Scalar;
 using loop::Step;
@@ -49,29 +48,30 @@ class Halving {
  private:
   void halve(Step& step) {
     Kernel& kernel = result_.kernels.at(step.kernel);
-    const Definition* found = loop::only_definition(kernel);
-    if (found == nullptr || found->accumulators.size() != 1) return;
-    const loop::Accumulator& sum = found->accumulators[0];
-    if (sum.combine != loop::Combine::sum || !(sum.type == loop::Type{Scalar::i32})) return;
-    const bool guarded = sum.value->kind == ExprKind::if_then_else;
-    if (guarded && !loop::is_constant(sum.value->args[2], 0)) return;
-    const Expr product = guarded ? sum.value->args[1] : sum.value;
-    if (product->kind != ExprKind::binary || product->op != Op::mul) return;
+    const std::optional<SumOfProducts> sum = sum_of_products(kernel);
+    if (!sum) return;
     for (const size_t side : {0u, 1u}) {
-      const Expr& factor = product->args[side];
+      const Expr& factor = sum->product->args[side];
       const Expr& read = factor->kind == ExprKind::cast ? factor->args[0] : factor;
-      if (!may_be_halved(step, *found, read)) continue;
-      if (has_columns_ && is_read_once(*found, read)) return;
-      for (size_t d = read->args.size(); d-- > 0;) {
-        for (const Axis& axis : found->reduce_axes) {
-          const bool is_along =
-              read->args[d]->kind == ExprKind::var && read->args[d]->name == axis.name;
-          if (!is_along || static_extent(axis).value_or(1) % 2 != 0) continue;
-          if (guarded && mentions(sum.value->args[0], axis.name)) continue;
-          return split(step, read, d, axis, product->args[1 - side]);
-        }
-      }
+      if (!may_be_halved(step, *sum->definition, read)) continue;
+      if (has_columns_ && is_read_once(*sum->definition, read)) return;
+      const Axis* axis = axis_of_pairs(*sum, read);
+      if (axis != nullptr) return split(step, *sum, read, *axis, sum->product->args[1 - side]);
     }
+  }
+
+  /// Of the sum's axes along which weights have neighbours, the one where these are nearest.
+  static const Axis* axis_of_pairs(const SumOfProducts& sum, const Expr& weights) {
+    const Axis* nearest = nullptr;
+    std::optional<size_t> last;
+    for (const Axis& axis : sum.definition->reduce_axes) {
+      const std::optional<size_t> dimension = dimension_along(weights, axis.name);
+      if (!dimension || static_extent(axis).value_or(1) % 2 != 0) continue;
+      if (sum.is_guarded_by(axis.name) || dimension <= last) continue;
+      nearest = &axis;
+      last = dimension;
+    }
+    return nearest;
   }
 
   bool may_be_halved(const Step& step, const Definition& definition, const Expr& read) const {
@@ -81,10 +81,11 @@ class Halving {
            fits_signed_nibbles(result_.buffer(loop::buffer_of(kernel, step, read->name)).value);
   }
 
-  /// The sum in steps of two along an axis, which is dimension `d` of the weights.
-  void split(Step& step, const Expr& weights, size_t d, const Axis& axis, const Expr& other) {
+  /// The sum in steps of two along an axis.
+  void split(Step& step, const SumOfProducts& sum, const Expr& weights, const Axis& axis,
+             const Expr& other) {
     Kernel& kernel = result_.kernels.at(step.kernel);
-    Definition definition = *loop::only_definition(kernel);
+    Definition definition = *sum.definition;
     for (Axis& reduced : definition.reduce_axes) {
       if (reduced.name == axis.name) reduced.extent = Expr(*static_extent(axis) / 2);
     }
@@ -93,14 +94,11 @@ class Halving {
       const Expr place = loop::var(axis.name) * 2 + i;
       return loop::substitute(other, {{axis.name, place}}) * half_of(both, i == 1);
     };
-    const Expr products = product_of(0) + product_of(1);
-    Expr& value = definition.accumulators[0].value;
-    value = value->kind == ExprKind::if_then_else
-                ? loop::if_then_else(value->args[0], products, value->args[2])
-                : products;
+    definition.accumulators[0].value = sum.behind_guard(product_of(0) + product_of(1));
     const BufferId id = loop::buffer_of(kernel, step, weights->name);
-    const BufferId halves =
-        loop::derived_constant(result_, id, "_halves", as_half_bytes(result_.buffer(id).value, d));
+    const BufferId halves = loop::derived_constant(
+        result_, id, "_halves",
+        as_half_bytes(result_.buffer(id).value, *dimension_along(weights, axis.name)));
     loop::hand_over_words(result_, kernel, step, weights->name, halves);
     kernel.body = loop::define(std::move(definition));
   }

@@ -13,6 +13,7 @@
 #include "passes/lower/lower_control.h"
 #include "passes/schedule/affine.h"
 #include "passes/schedule/product_words.h"
+#include "passes/schedule/sum_of_products.h"
 
 namespace backcast {
 namespace {
@@ -85,41 +86,34 @@ class Pairing {
  private:
   void pair(Step& step) {
     Kernel& kernel = result_.kernels.at(step.kernel);
-    const Definition* found = loop::only_definition(kernel);
-    if (found == nullptr || found->accumulators.size() != 1) return;
-    const loop::Accumulator& sum = found->accumulators[0];
-    if (sum.combine != loop::Combine::sum || !(sum.type == loop::Type{Scalar::i32})) return;
-    Expr product = sum.value;
-    const bool guarded = product->kind == ExprKind::if_then_else;
-    if (guarded && !loop::is_constant(product->args[2], 0)) return;
-    if (guarded) product = product->args[1];
-    if (product->kind != ExprKind::binary || product->op != Op::mul) return;
-    const Expr guard = guarded ? sum.value->args[0] : Expr();
+    const std::optional<SumOfProducts> sum = sum_of_products(kernel);
+    if (!sum) return;
+    const Definition& found = *sum->definition;
+    const Expr& product = sum->product;
     for (const Places form : forms_) {
       const int64_t at_once = per_word(form);
-      for (const Axis& axis : found->reduce_axes) {
+      for (const Axis& axis : found.reduce_axes) {
         const std::optional<int64_t> extent = static_extent(axis);
         const int64_t whole = form == Places::bytes ? target_.bytes_at_once() : at_once;
-        if (!extent || *extent % whole != 0 || (guarded && mentions(guard, axis.name))) continue;
-        const std::optional<Factor> a = factor(step, *found, product->args[0], axis.name, form);
-        const std::optional<Factor> b = factor(step, *found, product->args[1], axis.name, form);
+        if (!extent || *extent % whole != 0 || sum->is_guarded_by(axis.name)) continue;
+        const std::optional<Factor> a = factor(step, found, product->args[0], axis.name, form);
+        const std::optional<Factor> b = factor(step, found, product->args[1], axis.name, form);
         if (!a || !b || a->read->name == b->read->name) continue;
         const Factor &x = a->constant ? *b : *a, &weights = a->constant ? *a : *b;
-        if (form == Places::nibbles && !leaves_room(step, *found, x, weights)) continue;
+        if (form == Places::nibbles && !leaves_room(step, found, x, weights)) continue;
         const bool turned = form == Places::bytes ? !is_multiplied(*a, *b) : a->constant;
         if (form == Places::bytes ? turned && !is_multiplied(*b, *a)
                                   : a->places != form && b->places != form) {
           continue;
         }
-        if (form == Places::bytes && share_words(step, *found, x, weights, axis, guard)) return;
-        Definition definition = *found;
+        if (form == Places::bytes && share_words(step, *sum, x, weights, axis)) return;
+        Definition definition = found;
         for (Axis& reduced : definition.reduce_axes) {
           if (reduced.name == axis.name) reduced.extent = Expr(*extent / at_once);
         }
         const Expr products =
             turned ? products_of(step, *b, *a, form) : products_of(step, *a, *b, form);
-        Expr& value = definition.accumulators[0].value;
-        value = guarded ? loop::if_then_else(guard, products, value->args[2]) : products;
+        definition.accumulators[0].value = sum->behind_guard(products);
         if (form == Places::nibbles) shift_sum(definition, kNibbleShift);
         kernel.body = loop::define(std::move(definition));
         return;
@@ -207,16 +201,16 @@ class Pairing {
   }
 
   /// The axis of results that share a word, and where the weights have it.
-  static std::optional<std::pair<Axis, size_t>> shared_axis(const Definition& definition,
-                                                            const Factor& x, const Factor& weights,
-                                                            const Expr& guard) {
+  static std::optional<std::pair<Axis, size_t>> shared_axis(const SumOfProducts& sum,
+                                                            const Factor& x,
+                                                            const Factor& weights) {
     for (size_t d = 0; d < weights.read->args.size(); ++d) {
       const Expr& index = weights.read->args[d];
       if (d == weights.dimension || index->kind != ExprKind::var) continue;
-      for (const Axis& axis : definition.axes) {
+      for (const Axis& axis : sum.definition->axes) {
         const std::optional<int64_t> extent = static_extent(axis);
         if (axis.name != index->name || !extent || *extent % 2 != 0) continue;
-        const bool guarded = guard ? mentions(guard, axis.name) : false;
+        const bool guarded = sum.is_guarded_by(axis.name);
         if (!guarded && !mentions(x.read, axis.name)) return std::pair(axis, d);
       }
     }
@@ -241,13 +235,14 @@ class Pairing {
   /// Two results at once, a and b, where bytes are taken apart: of x·(256·a + b) and x·b, summed up
   /// modulo 2^32, the difference is 256 times the sum of x·a. One instruction instead of two makes
   /// the factors of a word.
-  bool share_words(Step& step, const Definition& found, const Factor& x, const Factor& weights,
-                   const Axis& reduced, const Expr& guard) {
+  bool share_words(Step& step, const SumOfProducts& sum, const Factor& x, const Factor& weights,
+                   const Axis& reduced) {
+    const Definition& found = *sum.definition;
     if (!takes_apart_ || x.places != Places::bytes || !weights.constant) return false;
     if (steps_of(found) < kShortSum) return false;
     Kernel& kernel = result_.kernels.at(step.kernel);
     const BufferId id = loop::buffer_of(kernel, step, weights.read->name);
-    const auto shared = shared_axis(found, x, weights, guard);
+    const auto shared = shared_axis(sum, x, weights);
     if (!shared || !fits_halves(result_.buffer(id).value, shared->second, x.is_signed))
       return false;
     const auto& [axis, dimension] = *shared;
@@ -273,15 +268,11 @@ class Pairing {
       return even + loop::binary(Op::dot2, bytes[1], of_word(weight(1)));
     };
     loop::Accumulator& both = definition.accumulators[0];
-    const Expr nothing = guard ? both.value->args[2] : Expr();
-    const auto behind_guard = [&](const Expr& value) {
-      return guard ? loop::if_then_else(guard, value, nothing) : value;
-    };
     loop::Accumulator second = both;
     second.name = both.name + "_second";
-    both.value = behind_guard(sum_of([](const Expr& word) { return word; }));
-    second.value =
-        behind_guard(sum_of([](const Expr& word) { return loop::unary(Op::even_bytes, word); }));
+    both.value = sum.behind_guard(sum_of([](const Expr& word) { return word; }));
+    second.value = sum.behind_guard(
+        sum_of([](const Expr& word) { return loop::unary(Op::even_bytes, word); }));
     const Expr all = loop::var(both.name, both.type), of_second = loop::var(second.name, both.type);
     const Expr of_first = loop::binary(Op::shr, all - of_second, loop::int_constant(both.type, 8));
     definition.outputs.clear();
