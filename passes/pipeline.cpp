@@ -119,8 +119,8 @@ loop::Program row_bands_pass(const loop::Program& program, const PassContext& co
 }
 
 /// For a cache so small that examples which people can read have bands.
-loop::Program narrow_bands_pass(const loop::Program& program, const PassContext&) {
-  return row_bands(program, BandCosts{4096, 48, 6, 0, 32});
+loop::Program narrow_bands_pass(const loop::Program& program, const PassContext& context) {
+  return row_bands(program, BandCosts{4096, 48, 6, 0, 32}, borders_for(context.target));
 }
 
 Module drop_channels_pass(const Module& module, const PassContext& context) {

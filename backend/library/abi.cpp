@@ -111,10 +111,8 @@ std::vector<Check> checks_of(const Abi& abi, const EntryAbi& entry) {
 std::vector<SizeField> size_fields(const loop::Program& program, Identifiers& names) {
   std::vector<SizeField> fields;
   Identifiers macro_names({"ARENA", "STACK", "WEIGHT", "MODEL", "STATE", "PARAMETER"});
-  std::set<std::string> bound = loop::loop_symbols(program);
-  bound.merge(loop::measured_symbols(program));
-  for (const auto& [symbol, range] : program.symbols) {
-    if (bound.contains(symbol)) continue;
+  for (const std::string& symbol : loop::caller_symbols(program)) {
+    const DimRange& range = program.symbols.at(symbol);
     const std::string identifier = names.make(symbol);
     fields.push_back({symbol, identifier, macro_names.make(upper_case(identifier)), range});
   }
@@ -158,7 +156,8 @@ void mix(uint64_t& hash, std::string_view bytes) {
 /// FNV-1a over what the model is to its callers: interface and constants.
 uint64_t model_hash(const loop::Program& program) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  for (const auto& [symbol, range] : program.symbols) {
+  for (const std::string& symbol : loop::caller_symbols(program)) {
+    const DimRange& range = program.symbols.at(symbol);
     mix(hash, fmt::format("{} {} {}", symbol, range.min, range.max));
   }
   for (const loop::Buffer& buffer : program.buffers) {

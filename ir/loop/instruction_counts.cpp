@@ -91,16 +91,40 @@ class Counting {
   Knowledge known_;
 };
 
-using KernelCounts = std::map<std::string, InstructionCounts>;
+/// Of what a kernel executes with these sizes.
+class KernelCounts {
+ public:
+  explicit KernelCounts(const Program& program) : program_(program) {}
 
-InstructionCounts counts(const Program& program, const KernelCounts& kernels,
+  const InstructionCounts& of(const std::string& name, const std::vector<Dim>& sizes = {}) {
+    const Kernel& kernel = program_.kernels.at(name);
+    SymbolRanges symbols = program_.symbols;
+    std::string key = name;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      key += " " + sizes[i].to_string();
+      if (!sizes[i].is_constant()) continue;
+      symbols[kernel.sizes[i]] = {sizes[i].constant(), sizes[i].constant()};
+    }
+    const auto [found, fresh] = counts_.try_emplace(key);
+    if (fresh) found->second = Counting(symbols).of(kernel.body);
+    return found->second;
+  }
+
+ private:
+  const Program& program_;
+  std::map<std::string, InstructionCounts> counts_;
+};
+
+InstructionCounts counts(const Program& program, KernelCounts& kernels,
                          const std::vector<Step>& steps) {
   InstructionCounts sum;
   for (const Step& step : steps) {
     InstructionCounts own{kCall, kCall};
     own += counts(program, kernels, step.body);
     own += counts(program, kernels, step.otherwise);
-    if (step.kind == StepKind::call) own.executed += kernels.at(step.kernel).executed;
+    if (step.kind == StepKind::call) {
+      own.executed += kernels.of(step.kernel, step.sizes).executed;
+    }
     if (step.kind == StepKind::copy) {
       own.executed += 2 * program.storage_bytes(step.buffers[1]) / kCopiedBytes;
     }
@@ -115,12 +139,9 @@ InstructionCounts counts(const Program& program, const KernelCounts& kernels,
 }  // namespace
 
 InstructionCounts instruction_counts(const Program& program) {
-  KernelCounts kernels;
+  KernelCounts kernels(program);
   InstructionCounts sum;
-  for (const auto& [name, kernel] : program.kernels) {
-    kernels[name] = Counting(program.symbols).of(kernel.body);
-    sum.code += kCall + kernels[name].code;
-  }
+  for (const auto& [name, kernel] : program.kernels) sum.code += kCall + kernels.of(name).code;
   for (const EntryPoint& entry : program.entries) sum += counts(program, kernels, entry.steps);
   return sum;
 }

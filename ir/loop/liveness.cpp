@@ -154,4 +154,21 @@ std::set<std::string> loop_symbols(const Program& program) {
   return symbols;
 }
 
+std::set<std::string> caller_symbols(const Program& program) {
+  std::set<std::string> symbols;
+  for (const Buffer& buffer : program.buffers) {
+    for (const Dim& extent : buffer.shape) extent.collect_symbols(symbols);
+    buffer.view_offset.collect_symbols(symbols);
+  }
+  for (const EntryPoint& entry : program.entries) {
+    for (const Step* step : flat_steps(entry.steps)) {
+      step->count.collect_symbols(symbols);
+      for (const Dim& size : step->sizes) size.collect_symbols(symbols);
+    }
+  }
+  for (const std::string& bound : loop_symbols(program)) symbols.erase(bound);
+  for (const std::string& bound : measured_symbols(program)) symbols.erase(bound);
+  return symbols;
+}
+
 }  // namespace backcast::loop

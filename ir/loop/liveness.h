@@ -30,5 +30,8 @@ std::vector<LiveRange> live_ranges(const Program& program, const EntryPoint& ent
 
 /// The symbols that loops bind: they have no value outside and are no fields of the interface.
 std::set<std::string> loop_symbols(const Program& program);
+/// The symbols that buffers and steps depend on and neither loops nor steps give a value: callers
+/// do. What only kernels know (a size that every call gives a constant) is none.
+std::set<std::string> caller_symbols(const Program& program);
 
 }  // namespace backcast::loop

@@ -10,6 +10,7 @@
 
 #include "ir/loop/integer_fold.h"
 #include "ir/loop/step_access.h"
+#include "ir/loop/visit.h"
 
 namespace backcast::loop {
 namespace {
@@ -258,17 +259,31 @@ std::optional<Storage> storage_of(const Program& program, const Step& step, Buff
   return storage;
 }
 
+/// The kernel as the step calls it, where that passes nothing but constants.
+std::optional<Kernel> with_sizes(Kernel kernel, const Step& step) {
+  std::map<std::string, Expr> values;
+  for (size_t i = 0; i < step.sizes.size(); ++i) {
+    if (!step.sizes[i].is_constant()) return {};
+    values[kernel.sizes[i]] = Expr(step.sizes[i].constant());
+  }
+  kernel.body = simplify(substitute(kernel.body, values));
+  kernel.sizes.clear();
+  return kernel;
+}
+
 }  // namespace
 
 std::optional<OverlapDistance> overlap_distance(const Program& program, const Step& step,
                                                 BufferId read, BufferId written) {
   if (step.kind != StepKind::call || step.grain != 0) return {};
   const Kernel& kernel = program.kernels.at(step.kernel);
-  if (!kernel.sizes.empty() || !kernel.body) return {};
+  if (!kernel.body) return {};
   const std::optional<Storage> from = storage_of(program, step, read, AccessMode::read);
   const std::optional<Storage> to = storage_of(program, step, written, AccessMode::write);
   if (!from || !to || from->views.empty() || to->views.size() != 1) return {};
-  return DistanceWalk(kernel, *from, *to).run();
+  if (kernel.sizes.empty()) return DistanceWalk(kernel, *from, *to).run();
+  const std::optional<Kernel> told = with_sizes(kernel, step);
+  return told ? DistanceWalk(*told, *from, *to).run() : std::nullopt;
 }
 
 namespace {

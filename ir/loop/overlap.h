@@ -20,7 +20,8 @@ struct OverlapDistance {
 /// The distances of a step: a call in one piece that reaches the storage `read` by reading and
 /// `written` by writing alone, through one parameter. Loops are walked through as far as a budget
 /// goes; beyond it, and inside parallel loops, everything of one loop counts as written before any
-/// of it is read. Empty: another step, a definition, whose order is open, or symbolic sizes.
+/// of it is read. Empty: another step, a definition, whose order is open, or sizes that are no
+/// constants.
 std::optional<OverlapDistance> overlap_distance(const Program& program, const Step& step,
                                                 BufferId read, BufferId written);
 

@@ -121,8 +121,9 @@ class Choosing {
 /// Writes choices into lists of steps; the bands' kernels and buffers into another program.
 class Banding {
  public:
-  Banding(const Program& program, const std::vector<BandChoice>& choices, Program& result)
-      : program_(program), result_(result) {
+  Banding(const Program& program, const std::vector<BandChoice>& choices, Borders borders,
+          Program& result)
+      : program_(program), borders_(borders), result_(result) {
     const std::vector<StepList> lists = step_lists(program);
     for (const BandChoice& choice : choices) {
       chosen_[lists[choice.list].steps][choice.first] = &choice;
@@ -158,10 +159,13 @@ class Banding {
     const std::optional<RowTrips> trips = region ? trips_of(*region, choice.height) : std::nullopt;
     fits_ = fits_ && trips;
     if (!fits_) return;
-    for (Step& step : write_bands(result_, *region, *trips)) steps.push_back(std::move(step));
+    for (Step& step : write_bands(result_, *region, *trips, borders_)) {
+      steps.push_back(std::move(step));
+    }
   }
 
   const Program& program_;
+  const Borders borders_;
   Program& result_;
   std::map<const std::vector<Step>*, std::map<size_t, const BandChoice*>> chosen_;  // by first step
   std::map<const std::vector<Step>*, RowRegions> regions_;
@@ -186,6 +190,10 @@ BandCosts band_costs(const TargetInfo& target) {
   return costs;
 }
 
+Borders borders_for(const TargetInfo& target) {
+  return target.is_microcontroller() ? Borders::shared : Borders::apart;
+}
+
 std::vector<StepList> step_lists(const Program& program) {
   std::vector<StepList> lists;
   const std::function<void(StepList)> add = [&](StepList list) {
@@ -202,7 +210,7 @@ std::vector<StepList> step_lists(const Program& program) {
   return lists;
 }
 
-Program row_bands(const Program& program, const BandCosts& costs) {
+Program row_bands(const Program& program, const BandCosts& costs, Borders borders) {
   if (costs.near_bytes == 0) return program;
   std::vector<BandChoice> choices;
   const std::vector<StepList> lists = step_lists(program);
@@ -212,16 +220,17 @@ Program row_bands(const Program& program, const BandCosts& costs) {
       if (best[last]) choices.push_back({best[last]->first, last, best[last]->height, l});
     }
   }
-  return *band_steps(program, choices);
+  return *band_steps(program, choices, borders);
 }
 
 Program row_bands(const Program& program, const TargetInfo& target) {
-  return row_bands(program, band_costs(target));
+  return row_bands(program, band_costs(target), borders_for(target));
 }
 
-std::optional<Program> band_steps(const Program& program, const std::vector<BandChoice>& choices) {
+std::optional<Program> band_steps(const Program& program, const std::vector<BandChoice>& choices,
+                                  Borders borders) {
   Program result = program;
-  Banding banding(program, choices, result);
+  Banding banding(program, choices, borders, result);
   for (size_t e = 0; e < program.entries.size(); ++e) {
     result.entries[e].steps = banding.written(program.entries[e].steps);
   }

@@ -10,6 +10,7 @@
 
 #include "ir/loop/program.h"
 #include "ir/target/target_info.h"
+#include "passes/lower/row_borders.h"
 #include "passes/lower/row_trips.h"
 
 namespace backcast {
@@ -25,7 +26,11 @@ struct BandCosts {
 };
 BandCosts band_costs(const TargetInfo& target);
 
-loop::Program row_bands(const loop::Program& program, const BandCosts& costs);
+/// One kernel for all rows where flash counts.
+Borders borders_for(const TargetInfo& target);
+
+loop::Program row_bands(const loop::Program& program, const BandCosts& costs,
+                        Borders borders = Borders::apart);
 loop::Program row_bands(const loop::Program& program, const TargetInfo& target);
 
 /// Steps that run one behind the other: an entry point's, or those that a step holds.
@@ -47,6 +52,7 @@ struct BandChoice {
 /// These choices, whatever they cost; nothing when some of the steps cannot run in such bands.
 ///   Requires: no step is part of two of them.
 std::optional<loop::Program> band_steps(const loop::Program& program,
-                                        const std::vector<BandChoice>& choices);
+                                        const std::vector<BandChoice>& choices,
+                                        Borders borders = Borders::apart);
 
 }  // namespace backcast

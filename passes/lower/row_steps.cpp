@@ -244,14 +244,14 @@ RowView window_of(const Dims& shape, size_t dimension, const Rows& rows) {
   return window;
 }
 
-Kernel restrict_rows(const Kernel& kernel, const RowKernel& by, const Rows& rows,
-                     const std::map<size_t, Rows>& reached, const std::set<size_t>& apart) {
+Kernel with_parts(const Kernel& kernel, const RowKernel& by, const std::map<size_t, Rows>& passed,
+                  const std::set<size_t>& apart) {
   Kernel result = kernel;
   std::map<std::string, RowAccess> accesses;
   for (const std::vector<RowAccess>* list : {&by.reads, &by.writes}) {
     for (const RowAccess& access : *list) {
       BufferParam& param = result.buffers[access.param];
-      const Rows& part = reached.at(access.param);
+      const Rows& part = passed.at(access.param);
       if (apart.contains(access.param)) {
         param.shape[access.dimension] = Dim(part.count());
       } else {
@@ -270,18 +270,29 @@ Kernel restrict_rows(const Kernel& kernel, const RowKernel& by, const Rows& rows
   for (BufferParam& param : result.buffers) {
     std::erase_if(param.over, [&](const std::string& over) { return !alike(over, param.name); });
   }
+  return result;
+}
+
+std::vector<Expr> index_in_part(const Dims& whole, const Dims& part, std::vector<Expr> indices) {
+  if (part.size() == whole.size()) return indices;
+  return {loop::flat_index(whole, indices)};
+}
+
+Kernel restrict_rows(const Kernel& kernel, const RowKernel& by, const Rows& rows,
+                     const std::map<size_t, Rows>& reached, const std::set<size_t>& apart) {
+  Kernel result = with_parts(kernel, by, reached, apart);
+  std::map<std::string, RowAccess> accesses;
+  for (const std::vector<RowAccess>* list : {&by.reads, &by.writes}) {
+    for (const RowAccess& access : *list) accesses[kernel.buffers[access.param].name] = access;
+  }
   const auto rebased = [&](const std::string& name, std::vector<Expr> indices) {
     const auto found = accesses.find(name);
     if (found == accesses.end()) return indices;
     const RowAccess& access = found->second;
-    const Dims& shape = kernel.buffers[access.param].shape;
-    const int64_t first = reached.at(access.param).begin;
-    if (result.buffers[access.param].shape.size() == shape.size()) {
-      indices[access.dimension] = indices[access.dimension] - Expr(first);
-      return indices;
-    }
-    const int64_t offset = window_of(shape, access.dimension, reached.at(access.param)).offset;
-    return std::vector<Expr>{loop::flat_index(shape, indices) - Expr(offset)};
+    Expr& index = indices[access.dimension];
+    index = index - Expr(reached.at(access.param).begin);
+    return index_in_part(kernel.buffers[access.param].shape, result.buffers[access.param].shape,
+                         std::move(indices));
   };
   Definition definition =
       moved(*loop::only_definition(kernel), {{by.axis, loop::var(by.axis) + Expr(rows.begin)}});

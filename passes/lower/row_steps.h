@@ -72,6 +72,17 @@ struct RowView {
 /// one dimension and what lies between the rows is a part of it.
 RowView window_of(const Dims& shape, size_t dimension, const Rows& rows);
 
+/// The parameters of a kernel that is passed rows `passed` of what rows reach in part: their shapes
+/// are those of the windows, or of nothing but these rows (`apart`). Results are no longer over
+/// operands of which they have other rows. Its body stays as it is.
+loop::Kernel with_parts(const loop::Kernel& kernel, const RowKernel& by,
+                        const std::map<size_t, Rows>& passed, const std::set<size_t>& apart);
+
+/// Indices of a parameter of shape `whole`, with those of its rows counted from the part's
+/// beginning, as indices of a part of shape `part`.
+std::vector<loop::Expr> index_in_part(const Dims& whole, const Dims& part,
+                                      std::vector<loop::Expr> indices);
+
 /// The kernel for some rows only, which of sums gives those. Parameters that rows reach in part
 /// (`reads` and `writes`) have the shapes of the windows at the indices `reached`, by parameter;
 /// those of `apart` hold nothing but these indices.

@@ -10,6 +10,7 @@
 #include "ir/loop/step_access.h"
 #include "ir/loop/text.h"
 #include "passes/lower/moved_steps.h"
+#include "passes/lower/row_borders.h"
 #include "passes/lower/row_sums.h"
 
 namespace backcast {
@@ -37,14 +38,22 @@ struct Action {
   std::vector<Operand> operands;
   Kernel kernel;
   std::string text;  // of the kernel, without its name
+  std::map<std::string, int64_t> sizes;
 };
 using Trip = std::vector<Action>;
 
 class Writing {
  public:
-  Writing(Program& program, const RowRegion& region, const RowTrips& trips)
+  Writing(Program& program, const RowRegion& region, const RowTrips& trips, Borders borders)
       : program_(program), region_(region), trips_(trips) {
-    for (size_t s = 0; s < region.calls.size(); ++s) add_call(*region.calls[s], *region.kernels[s]);
+    for (size_t s = 0; s < region.calls.size(); ++s) {
+      add_call(*region.calls[s], *region.kernels[s]);
+      actions_.emplace_back();
+      for (int64_t t = 0; t < trips.trips; ++t) {
+        if (trips.computed(s, t).count() > 0) actions_.back().emplace(t, call(s, t));
+      }
+      if (borders == Borders::shared) share_kernels(s);
+    }
   }
 
   std::vector<Step> run() {
@@ -98,7 +107,7 @@ class Writing {
       for (const BandTensor& tensor : region_.tensors) {
         if (tensor.producer == s) move_along(tensor, t, kept, trip);
       }
-      trip.push_back(call(s, t));
+      trip.push_back(actions_[s].at(t));
     }
     return trip;
   }
@@ -138,24 +147,104 @@ class Writing {
       for (const RowAccess& access : *list) {
         const Rows part = access.reached(rows);
         reached[access.param] = part;
-        const Dims& shape = kernel.buffers[access.param].shape;
-        Operand& operand = action.operands[access.param];
-        const BandTensor* tensor = region_.tensor(program_.owner(operand.id));
-        if (tensor == nullptr) {
-          operand.whole = false;
-          operand.part = window_of(shape, access.dimension, part);
-          continue;
-        }
-        const int64_t end = trips_.computed(tensor->producer, t).end;
-        operand = rows_of(*tensor, shape, access.dimension, end - part.begin, part.count());
-        in_windows.insert(access.param);
+        if (pass_rows(s, t, access, part, action)) in_windows.insert(access.param);
       }
     }
-    action.kernel = restrict_rows(kernel, by, rows, reached, in_windows);
-    keep_in_place(action.kernel, step);
-    action.kernel.name = "k";
-    action.text = loop::print(action.kernel);
+    call_kernel(s, restrict_rows(kernel, by, rows, reached, in_windows), action);
     return action;
+  }
+
+  /// These rows of a window, or of all there is; whether it is a window.
+  bool pass_rows(size_t s, int64_t t, const RowAccess& access, const Rows& part,
+                 Action& action) const {
+    const Dims& shape = calls_[s].kernel.buffers[access.param].shape;
+    Operand& operand = action.operands[access.param];
+    const BandTensor* tensor = region_.tensor(program_.owner(operand.id));
+    if (tensor == nullptr) {
+      operand.whole = false;
+      operand.part = window_of(shape, access.dimension, part);
+      return false;
+    }
+    const int64_t end = trips_.computed(tensor->producer, t).end;
+    operand = rows_of(*tensor, shape, access.dimension, end - part.begin, part.count());
+    return true;
+  }
+
+  void call_kernel(size_t s, Kernel kernel, Action& action) const {
+    keep_in_place(kernel, calls_[s].step);
+    kernel.name = "k";
+    action.text = loop::print(kernel);
+    action.kernel = std::move(kernel);
+  }
+
+  // ---- one kernel for trips at borders and others
+
+  /// Where trips that compute as many rows would call different kernels.
+  void share_kernels(size_t s) {
+    std::map<int64_t, std::vector<int64_t>> by_count;
+    for (const auto& [t, action] : actions_[s]) {
+      by_count[trips_.computed(s, t).count()].push_back(t);
+    }
+    for (const auto& [count, trips] : by_count) {
+      const std::string& first = actions_[s].at(trips.front()).text;
+      const auto same = [&](int64_t t) { return actions_[s].at(t).text == first; };
+      if (!std::all_of(trips.begin(), trips.end(), same)) share_kernel(s, trips);
+    }
+  }
+
+  void share_kernel(size_t s, const std::vector<int64_t>& trips) {
+    const auto& [step, kernel, by] = calls_[s];
+    std::vector<RowPlace> places;
+    for (const int64_t t : trips) places.push_back({trips_.computed(s, t), {}});
+    std::set<size_t> in_windows;
+    for (const std::vector<RowAccess>* list : {&by.reads, &by.writes}) {
+      for (const RowAccess& access : *list) {
+        pass_as_many(access, trips, step, places);
+        const BufferId owner = program_.owner(step.buffers[access.param]);
+        if (region_.tensor(owner) != nullptr) in_windows.insert(access.param);
+      }
+    }
+    size_t sizes = 0;
+    const auto name_size = [&](DimRange range) {
+      const auto key = std::make_pair(range.max, sizes++);
+      const auto [found, fresh] = size_names_.try_emplace(key);
+      if (fresh) found->second = loop::add_symbol(program_, "border", range);
+      return found->second;
+    };
+    const std::optional<PlacedKernel> placed =
+        place_rows(kernel, by, places, in_windows, name_size);
+    if (!placed) return;
+    for (size_t i = 0; i < trips.size(); ++i) {
+      Action& action = actions_[s].at(trips[i]);
+      for (const std::vector<RowAccess>* list : {&by.reads, &by.writes}) {
+        for (const RowAccess& access : *list) {
+          pass_rows(s, trips[i], access, places[i].passed.at(access.param), action);
+        }
+      }
+      call_kernel(s, placed->kernel, action);
+      action.sizes = placed->sizes[i];
+    }
+  }
+
+  /// As many rows of a parameter in every trip as one needs at most. In a window they may begin in
+  /// front of the first row: what lies there is not read.
+  void pass_as_many(const RowAccess& access, const std::vector<int64_t>& trips, const Step& step,
+                    std::vector<RowPlace>& places) const {
+    int64_t most = 0;
+    for (const RowPlace& place : places) {
+      most = std::max(most, access.reached(place.rows).count());
+    }
+    const BandTensor* tensor = region_.tensor(program_.owner(step.buffers[access.param]));
+    for (size_t i = 0; i < trips.size(); ++i) {
+      int64_t lowest = 0, end = access.extent;
+      if (tensor != nullptr) {
+        end = trips_.computed(tensor->producer, trips[i]).end;
+        lowest = end - trips_.capacity[tensor->producer];
+      }
+      const int64_t begin = access.reached(places[i].rows).begin;
+      const int64_t first = std::max(std::min(begin, end - most), lowest);
+      places[i].passed[access.param] = {first, first + most};
+    }
   }
 
   /// Results take over operands only where they are in their place already: others live on.
@@ -180,6 +269,7 @@ class Writing {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                       [&](const Action& x, const Action& y) {
                         return x.step == y.step && x.is_copy == y.is_copy && x.text == y.text &&
+                               x.sizes == y.sizes &&
                                std::equal(x.operands.begin(), x.operands.end(), y.operands.begin(),
                                           y.operands.end(), same);
                       });
@@ -229,6 +319,8 @@ class Writing {
       step.kernel =
           action.is_copy ? "" : loop::add_kernel(program_, step.kernel + "_rows", action.kernel);
       step.buffers.clear();
+      step.sizes.clear();
+      for (const auto& [name, value] : action.sizes) step.sizes.push_back(Dim(value));
       for (const Operand& operand : action.operands) {
         Dim offset(operand.part.offset);
         if (repeats) offset = offset + Dim::symbol(around.symbol) * Dim(moves[next]);
@@ -286,6 +378,8 @@ class Writing {
   const RowTrips& trips_;
   std::vector<Call> calls_;
   std::vector<RowSums> sums_;
+  std::vector<std::map<int64_t, Action>> actions_;                // by step, by trip
+  std::map<std::pair<int64_t, size_t>, std::string> size_names_;  // by range and number
   std::map<BufferId, BufferId> lasting_;  // windows that keep rows, by band tensor
   std::map<BufferId, BufferId> passing_;  // windows of the trips under way
   std::vector<BufferId> views_;
@@ -293,8 +387,9 @@ class Writing {
 
 }  // namespace
 
-std::vector<Step> write_bands(Program& program, const RowRegion& region, const RowTrips& trips) {
-  return Writing(program, region, trips).run();
+std::vector<Step> write_bands(Program& program, const RowRegion& region, const RowTrips& trips,
+                              Borders borders) {
+  return Writing(program, region, trips, borders).run();
 }
 
 }  // namespace backcast

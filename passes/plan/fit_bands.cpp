@@ -24,6 +24,8 @@ constexpr int kMaxAttempts = 6;
 constexpr int64_t kRamWorth = 2;
 // And bands may add this share to the executed instructions.
 constexpr double kShareOfTime = 0.03;
+// And fewer bytes of RAM than this are worth nothing.
+constexpr int64_t kFewBytes = 256;
 // Goals are this share apart; so many in a row that gain nothing are enough.
 constexpr double kGoalFalls = 0.8;
 constexpr int kMaxMisses = 3;
@@ -52,14 +54,14 @@ void tell(std::string* summary, const std::string& loops, const std::string& ban
 
 /// What a planned program takes: flash, and RAM as so much flash; instructions per run.
 struct Outcome {
-  int64_t price = 0;
+  int64_t price = 0, arena = 0;
   double executed = 0;
 };
 
 Outcome outcome_of(const Program& planned) {
   const loop::InstructionCounts counts = loop::instruction_counts(planned);
   Outcome outcome{counts.code * kBytesPerInstruction + planned.arena_bytes * kRamWorth,
-                  static_cast<double>(counts.executed)};
+                  planned.arena_bytes, static_cast<double>(counts.executed)};
   for (size_t id = 0; id < planned.buffers.size(); ++id) {
     const loop::Buffer& buffer = planned.buffers[id];
     if (buffer.kind != loop::BufferClass::constant || buffer.view_of >= 0) continue;
@@ -94,7 +96,7 @@ Program fit_bands(const Program& program, const TargetInfo& target, int64_t ram,
   const auto aim_at = [&](int64_t goal) -> std::optional<int64_t> {
     BandsForMemory bands = bands_for_memory(start, band_costs(target), goal);
     if (bands.choices.empty() || bands.choices == before) return std::nullopt;
-    const Program tried = *band_steps(start, bands.choices);
+    const Program tried = *band_steps(start, bands.choices, borders_for(target));
     const int64_t arena = planned(tried).arena_bytes;
     if (arena < least) {
       best = tried;
@@ -134,7 +136,8 @@ Program worthwhile_bands(const Program& program, const TargetInfo& target,
   std::string loops;
   int64_t least = without.price;
   const auto is_worth = [&](const Outcome& outcome) {
-    return outcome.executed <= most_executed && outcome.price < least;
+    return outcome.executed <= most_executed && outcome.price < least &&
+           outcome.arena + kFewBytes <= without.arena;
   };
   for (const TripsTogether together : kTrips) {
     std::optional<Program> tried = loop_bands(program, together);
@@ -153,9 +156,9 @@ Program worthwhile_bands(const Program& program, const TargetInfo& target,
   for (double goal = static_cast<double>(most); goal >= 1 && misses < kMaxMisses;
        goal *= kGoalFalls) {
     BandsForMemory bands = bands_for_memory(start, band_costs(target), static_cast<int64_t>(goal));
-    ++misses;
     if (bands.choices == before) continue;
-    const Program tried = *band_steps(start, bands.choices);
+    ++misses;
+    const Program tried = *band_steps(start, bands.choices, borders_for(target));
     const Program result = planned.again(tried);
     const Outcome outcome = outcome_of(result);
     if (is_worth(outcome)) {

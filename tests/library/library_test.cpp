@@ -90,6 +90,20 @@ TEST(Abi, NamesAreValidAndUnique) {
   EXPECT_TRUE(entry.inputs.back().nullable);  // has no elements
 }
 
+TEST(Abi, CallersGiveNoSizesThatOnlyKernelsKnow) {
+  loop::Program program = sample_program();
+  program.symbols["border"] = {0, 1};
+  loop::Kernel& kernel = program.kernels.begin()->second;
+  kernel.sizes.insert(kernel.sizes.begin(), "border");
+  for (loop::Step& step : program.entries[0].steps) {
+    if (step.kernel == kernel.name) step.sizes.insert(step.sizes.begin(), Dim(1));
+  }
+  const Abi abi = abi_of(program);
+  ASSERT_EQ(abi.entries[0].sizes.size(), 1u);
+  EXPECT_EQ(abi.entries[0].sizes[0].identifier, "N");
+  EXPECT_EQ(abi.model_hash, abi_of(sample_program()).model_hash);
+}
+
 TEST(Abi, HashTellsConstantsApart) {
   loop::Program program = sample_program();
   const uint64_t hash = abi_of(program).model_hash;

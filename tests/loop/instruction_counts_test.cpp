@@ -42,5 +42,21 @@ TEST(InstructionCounts, TakeLoopsOnceInCodeAndEveryTripInTime) {
   EXPECT_GT(three.executed - two.executed, 4);
 }
 
+TEST(InstructionCounts, KnowHowOftenLoopsRunFromSizesThatCallsPass) {
+  const auto counts = [](int calls, int size) {
+    std::string text =
+        "program @p\nsymbol n in 0..4\nbuffer %x : f32[8] input\nbuffer %y : f32[8] output\n"
+        "kernel @k(x: f32[8] read, y: f32[8] write) sizes(n) { for i in 0 .. n {";
+    text += std::string(kLine) + "} }\nentry @run(%x) -> (%y) {\n";
+    for (int c = 0; c < calls; ++c) text += fmt::format("  call @k(%x, %y) sizes({})\n", size);
+    return instruction_counts(parse_program(text + "}\n"));
+  };
+  EXPECT_EQ(counts(1, 4).code, counts(1, 2).code);
+  const int64_t trip = counts(1, 3).executed - counts(1, 2).executed;
+  EXPECT_GT(trip, 4);
+  EXPECT_EQ(counts(1, 4).executed - counts(1, 2).executed, 2 * trip);
+  EXPECT_EQ(counts(2, 4).executed - counts(2, 2).executed, 4 * trip);
+}
+
 }  // namespace
 }  // namespace backcast::loop

@@ -1,5 +1,7 @@
 // Results that lie partly over what they are computed from, forwards and backwards: a planned
 // program, interpreted in one arena, has the bits it has when every buffer has memory of its own.
+#include "ir/loop/overlap.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -226,7 +228,24 @@ TEST_P(Overlaps, OfBandsKeepEveryBit) {
                                                                         << loop::print(*program);
     EXPECT_LT(error_of(results[0], evaluate_main(module, inputs)[0]), 1e-5) << "blocks " << seed;
   }
-  EXPECT_GE(shared, kBlocks / 10);
+  EXPECT_GE(shared, kBlocks / 15);
+}
+
+TEST(OverlapDistance, KnowsWhatSizesCallsPass) {
+  const auto distance = [](const std::string& sizes) {
+    const loop::Program program = loop::parse_program(fmt::format(
+        "program @p\nsymbol n in 0..3\nsymbol N in 1..3\nbuffer %x : f32[8] input\n"
+        "buffer %a : f32[8] arena\nbuffer %b : f32[8] arena\nbuffer %y : f32[N] output\n"
+        "kernel @k(x: f32[8] read, y: f32[8] write) sizes(n) {{\n  for i in 0 .. 5 {{\n"
+        "    store y[i] = load f32 x[i + n]\n  }}\n}}\n"
+        "entry @run(%x) -> (%y) {{\n  call @k(%a, %b) sizes({})\n}}\n",
+        sizes));
+    return loop::overlap_distance(program, program.entries[0].steps[0], 1, 2);
+  };
+  ASSERT_TRUE(distance("0") && distance("2"));
+  EXPECT_EQ(distance("0")->read_above, 0);
+  EXPECT_EQ(distance("2")->read_above, -2 * 4);
+  EXPECT_FALSE(distance("N"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Overlaps,

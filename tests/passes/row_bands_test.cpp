@@ -105,16 +105,17 @@ class RandomAttention {
 };
 
 /// Of the longest chain of steps that ends with the last one.
-std::optional<loop::Program> longest_bands(const loop::Program& program) {
+std::optional<loop::Program> longest_bands(const loop::Program& program,
+                                           Borders borders = Borders::apart) {
   const size_t steps = program.entries[0].steps.size();
   std::optional<loop::Program> bands;
   for (size_t first = 0; first + 1 < steps && !bands; ++first) {
-    bands = band_steps(program, {{first, steps - 1, {3}}});
+    bands = band_steps(program, {{first, steps - 1, {3}}}, borders);
   }
   return bands;
 }
 
-void expect_same_values_in_any_bands(const Module& module) {
+void expect_same_values_in_any_bands(const Module& module, Borders borders = Borders::apart) {
   const TargetInfo& target = *find_target("x86-64-v3");
   const loop::Program program = until_bands(module, target).program;
   const std::vector<Literal> inputs = random_inputs(module);
@@ -125,7 +126,8 @@ void expect_same_values_in_any_bands(const Module& module) {
       std::vector<BandHeight> heights{{1, 2}, {1, 3}, {1, 4}, {3, 2}};
       for (int64_t height = 1; height < 12; ++height) heights.push_back({height});
       for (const BandHeight height : heights) {
-        const std::optional<loop::Program> bands = band_steps(program, {{first, last, height}});
+        const std::optional<loop::Program> bands =
+            band_steps(program, {{first, last, height}}, borders);
         if (!bands) continue;
         loop::verify(*bands, "row_bands");
         const loop::Program parsed =
@@ -141,10 +143,10 @@ void expect_same_values_in_any_bands(const Module& module) {
   }
 }
 
-void expect_longest_bands_to_the_bit(const Module& module) {
+void expect_longest_bands_to_the_bit(const Module& module, Borders borders = Borders::apart) {
   const TargetInfo target = resolve_target("native");
   PipelineResult state = until_bands(module, target);
-  const std::optional<loop::Program> bands = longest_bands(state.program);
+  const std::optional<loop::Program> bands = longest_bands(state.program, borders);
   if (!bands) return;
   state.program = *bands;
   expect_equal_backends("chain", module, std::move(state), target, 1e-5);
@@ -156,8 +158,15 @@ TEST_P(Chains, KeepEveryValueInAnyBands) {
   expect_same_values_in_any_bands(parse_module(RandomChain(GetParam(), "f32").text()));
 }
 
+TEST_P(Chains, KeepEveryValueWithOneKernelForBorders) {
+  expect_same_values_in_any_bands(parse_module(RandomChain(GetParam(), "f32").text()),
+                                  Borders::shared);
+}
+
 TEST_P(Chains, CompiledToTheBit) {
-  expect_longest_bands_to_the_bit(parse_module(RandomChain(GetParam(), "f32").text()));
+  const Module module = parse_module(RandomChain(GetParam(), "f32").text());
+  expect_longest_bands_to_the_bit(module);
+  expect_longest_bands_to_the_bit(module, Borders::shared);
 }
 
 class Attention : public testing::TestWithParam<unsigned> {};
@@ -273,6 +282,27 @@ TEST(RowBands, MultiplyNothingTwice) {
   const loop::Program bands = row_bands(whole, target);
   EXPECT_FALSE(loop::equal(bands, whole));
   EXPECT_EQ(products(bands), products(whole));
+}
+
+/// Kernels that differ in more than their names.
+size_t distinct_kernels(const loop::Program& program) {
+  std::set<std::string> bodies;
+  for (auto [name, kernel] : program.kernels) {
+    kernel.name = "k";
+    bodies.insert(loop::print(kernel));
+  }
+  return bodies.size();
+}
+
+TEST(RowBands, ShareKernelsAtBorders) {
+  // Four bands of four rows: the first step computes five at the top, three at the bottom, the
+  // second, which padding surrounds, and the third always as many.
+  const loop::Program whole = until_bands(block_of(16, 8), *find_target("cortex-m4")).program;
+  const auto kernels = [&](Borders borders) {
+    return distinct_kernels(*band_steps(whole, {{0, 2, {4}}}, borders));
+  };
+  EXPECT_EQ(kernels(Borders::apart), 3u + 3u + 1u);
+  EXPECT_EQ(kernels(Borders::shared), 3u + 1u + 1u);
 }
 
 /// With --ram.
