@@ -90,11 +90,18 @@ void Chooser::collect() {
   }
   for (const loop::Accumulator& acc : definition_.accumulators) {
     collect_types(acc.value);
+    int64_t products = 0, shifts = 0;
     loop::visit(acc.value, [&](const Expr& n) {
       const bool product = n->kind == ExprKind::binary && n.type().scalar == Scalar::i32 &&
                            (n->op == loop::Op::dot2 || n->op == loop::Op::mul);
       added_products_ += product && target_.pair_products;
+      products += product;
+      shifts += n->kind == ExprKind::binary && (n->op == loop::Op::shl || n->op == loop::Op::shr);
     });
+    if (products > 1 && !target_.pair_products && target_.vector_bits == 0) {
+      products_in_turn_ = products;
+      shifts_ = shifts;
+    }
     general_ = general_ || acc.combine == loop::Combine::general;
   }
   if (added_products_ > 0) collect_taken();

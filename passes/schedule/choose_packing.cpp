@@ -1,5 +1,6 @@
 // Which operands are read in another order than the one they lie in.
 #include <algorithm>
+#include <bit>
 
 #include "passes/lower/definition_cost.h"
 #include "passes/schedule/affine.h"
@@ -121,6 +122,21 @@ void Chooser::choose_packing() {
     }
     schedule_.packed[a.buffer] = packing;
   }
+}
+
+/// Whether the last register of a row may reach beyond the axis' end: nothing is read there but
+/// constants that are packed with zeros. A narrower register takes as many instructions; but a row
+/// alone waits for constants that come from memory, and these are no longer than they must be.
+bool Chooser::may_spare_lanes() const {
+  const int64_t total = extent(schedule_.vector_axis), rest = total % lanes_;
+  if (!is_reduction_ || general_ || lanes_ == 1 || rest == 0) return false;
+  if (total < lanes_ && std::has_single_bit(static_cast<uint64_t>(rest))) return false;
+  const bool alone = schedule_.tile_axis.empty() && target_.l2_bytes > 0;
+  return std::all_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
+    if (!a.in_reduction || !mentions(a.flat, schedule_.vector_axis)) return true;
+    const int64_t bytes = static_bytes(*kernel_.find(a.buffer)).value_or(0);
+    return a.constant && packs(a) && !(alone && bytes > target_.l2_bytes);
+  });
 }
 
 }  // namespace backcast

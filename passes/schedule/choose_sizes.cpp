@@ -2,8 +2,8 @@
 // the largest of arithmetic, loads and the latency of the accumulators; the cheapest tiling of the
 // whole iteration space, remainders included, wins.
 #include <algorithm>
-#include <bit>
 #include <functional>
+#include <utility>
 
 #include "ir/loop/visit.h"
 #include "passes/lower/definition_cost.h"
@@ -119,13 +119,15 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
   int64_t accumulators = tile * schedule_.jam * vectors * chains * sums;
   int64_t loads = 0, joined_loads = 0, scalar_loads = 0, held = 0, pairs = 0;
   const bool joins = schedule_.joined_steps > 1;
+  bool one_waits = false;
+  int64_t taken_apart = 0;
   for (const Access& a : accesses_) {
     if (!a.in_reduction) continue;
     // The other bytes of a word that has been loaded.
-    const bool again = adds_products() && std::any_of(accesses_.data(), &a, [&](const Access& b) {
-                         return reads_again(a, b);
-                       });
-    if (again) continue;
+    const bool again =
+        (adds_products() || products_in_turn_ > 0) &&
+        std::any_of(accesses_.data(), &a, [&](const Access& b) { return reads_again(a, b); });
+    if (again && adds_products()) continue;
     bool with_tile = !schedule_.tile_axis.empty() && mentions(a.flat, schedule_.tile_axis);
     bool with_vector = mentions(a.flat, schedule_.vector_axis);
     int64_t jam = 1;
@@ -134,6 +136,10 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
     }
     int64_t rows = with_tile ? (tile - 1) * window_step_ + window_taps_ : window_taps_;
     const int64_t words = rows * (with_vector ? vectors : 1) * jam;
+    if (again) {
+      taken_apart += words;
+      continue;
+    }
     if (joins && takes_lanes(a)) {
       joined_loads += words;
       held += words;
@@ -162,6 +168,8 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
       continue;
     }
     const int64_t waiting = a.values() > 2 ? vectors : waiting_loads();
+    // Products one after another want one factor at a time.
+    if (products_in_turn_ > 0 && !kept && std::exchange(one_waits, true)) continue;
     held += taken_at_once(a, with_vector, kept) * (kept ? vectors * jam * window_taps_ : waiting);
     if (with_vector && with_tile && window_taps_ == 1 && overlaps_windows()) held += tile * vectors;
   }
@@ -179,6 +187,9 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
   if (adds_products()) {
     arithmetic = static_cast<double>(accumulators * added_products_) +
                  static_cast<double>(pairs) / static_cast<double>(window_taps_);
+  }
+  if (products_in_turn_ > 0) {
+    arithmetic = static_cast<double>(accumulators * products_in_turn_ + taken_apart * shifts_);
   }
   if (target_.vector_bits == 0) {
     // In order, one instruction at a time; three more for the loop.
@@ -204,21 +215,6 @@ double Chooser::step_cycles(int64_t tile, int64_t vectors, int64_t chains) const
   constexpr double kSlack = 0.6, kIssue = 0.25;
   const double issue = target_.loads_apart() ? kIssue * 2 * memory : 0;
   return std::max({units, memory, static_cast<double>(target_.fma_latency)}) + kSlack + issue;
-}
-
-/// Whether the last register of a row may reach beyond the axis' end: nothing is read there but
-/// constants that are packed with zeros. A narrower register takes as many instructions; but a row
-/// alone waits for constants that come from memory, and these are no longer than they must be.
-bool Chooser::may_spare_lanes() const {
-  const int64_t total = extent(schedule_.vector_axis), rest = total % lanes_;
-  if (!is_reduction_ || general_ || lanes_ == 1 || rest == 0) return false;
-  if (total < lanes_ && std::has_single_bit(static_cast<uint64_t>(rest))) return false;
-  const bool alone = schedule_.tile_axis.empty() && target_.l2_bytes > 0;
-  return std::all_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
-    if (!a.in_reduction || !mentions(a.flat, schedule_.vector_axis)) return true;
-    const int64_t bytes = static_bytes(*kernel_.find(a.buffer)).value_or(0);
-    return a.constant && packs(a) && !(alone && bytes > target_.l2_bytes);
-  });
 }
 
 /// Whole registers along an axis, or the one that there is: what is left has a nest of its own.

@@ -199,7 +199,10 @@ class Chooser {
   bool is_reduction_ = false;
   double math_calls_ = 0;       // of every result, when lanes are chosen
   int64_t added_products_ = 0;  // in a step of the sum
-  int64_t conversions_ = 0;     // in a step of the sum, for all rows of a tile
+  /// Products of integers that a step of a sum adds one after another, where there are several, and
+  /// shifts that take factors of them out of an element.
+  int64_t products_in_turn_ = 0, shifts_ = 0;
+  int64_t conversions_ = 0;  // in a step of the sum, for all rows of a tile
   VectorMode mode_ = VectorMode::direct;
   NestSchedule schedule_;
   std::vector<const Access*> unpacked_;  // reads of words that a tile takes apart beforehand
