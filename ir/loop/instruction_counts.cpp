@@ -97,17 +97,17 @@ class KernelCounts {
   explicit KernelCounts(const Program& program) : program_(program) {}
 
   const InstructionCounts& of(const std::string& name, const std::vector<Dim>& sizes = {}) {
+    std::string key = name;
+    for (const Dim& size : sizes) key += " " + size.to_string();
+    const auto [found, fresh] = counts_.try_emplace(key);
+    if (!fresh) return found->second;
     const Kernel& kernel = program_.kernels.at(name);
     SymbolRanges symbols = program_.symbols;
-    std::string key = name;
     for (size_t i = 0; i < sizes.size(); ++i) {
-      key += " " + sizes[i].to_string();
       if (!sizes[i].is_constant()) continue;
       symbols[kernel.sizes[i]] = {sizes[i].constant(), sizes[i].constant()};
     }
-    const auto [found, fresh] = counts_.try_emplace(key);
-    if (fresh) found->second = Counting(symbols).of(kernel.body);
-    return found->second;
+    return found->second = Counting(symbols).of(kernel.body);
   }
 
  private:

@@ -207,6 +207,12 @@ Rows RowAccess::reached(const Rows& rows) const {
   return {begin, std::clamp<int64_t>(at(rows.end - 1) + high + 1, begin, extent)};
 }
 
+std::vector<RowAccess> RowKernel::accesses() const {
+  std::vector<RowAccess> all = reads;
+  all.insert(all.end(), writes.begin(), writes.end());
+  return all;
+}
+
 std::optional<size_t> outermost(const Dims& shape) {
   for (size_t d = 0; d < shape.size(); ++d) {
     if (!(shape[d] == Dim(1))) return d;
@@ -248,17 +254,15 @@ Kernel with_parts(const Kernel& kernel, const RowKernel& by, const std::map<size
                   const std::set<size_t>& apart) {
   Kernel result = kernel;
   std::map<std::string, RowAccess> accesses;
-  for (const std::vector<RowAccess>* list : {&by.reads, &by.writes}) {
-    for (const RowAccess& access : *list) {
-      BufferParam& param = result.buffers[access.param];
-      const Rows& part = passed.at(access.param);
-      if (apart.contains(access.param)) {
-        param.shape[access.dimension] = Dim(part.count());
-      } else {
-        param.shape = window_of(param.shape, access.dimension, part).shape;
-      }
-      accesses[param.name] = access;
+  for (const RowAccess& access : by.accesses()) {
+    BufferParam& param = result.buffers[access.param];
+    const Rows& part = passed.at(access.param);
+    if (apart.contains(access.param)) {
+      param.shape[access.dimension] = Dim(part.count());
+    } else {
+      param.shape = window_of(param.shape, access.dimension, part).shape;
     }
+    accesses[param.name] = access;
   }
   // The same rows of both, if any.
   const auto alike = [&](const std::string& read, const std::string& written) {
@@ -282,8 +286,8 @@ Kernel restrict_rows(const Kernel& kernel, const RowKernel& by, const Rows& rows
                      const std::map<size_t, Rows>& reached, const std::set<size_t>& apart) {
   Kernel result = with_parts(kernel, by, reached, apart);
   std::map<std::string, RowAccess> accesses;
-  for (const std::vector<RowAccess>* list : {&by.reads, &by.writes}) {
-    for (const RowAccess& access : *list) accesses[kernel.buffers[access.param].name] = access;
+  for (const RowAccess& access : by.accesses()) {
+    accesses[kernel.buffers[access.param].name] = access;
   }
   const auto rebased = [&](const std::string& name, std::vector<Expr> indices) {
     const auto found = accesses.find(name);

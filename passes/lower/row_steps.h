@@ -49,6 +49,9 @@ struct RowKernel {
   /// `writes`, and these parameters are read once all rows are there.
   bool sums = false;
   std::vector<size_t> behind;
+
+  /// Of all parameters that rows reach in part: reads, then writes.
+  std::vector<RowAccess> accesses() const;
 };
 
 /// The dimension whose parts lie one behind the other: the first that is not 1.

@@ -234,11 +234,9 @@ BandWork work_of(const Program& program, const RowRegion& region, const RowTrips
     const RowKernel& kernel = *region.kernels[s];
     const std::vector<BufferId>& buffers = region.calls[s]->buffers;
     for (const size_t param : kernel.whole) work.whole += program.storage_bytes(buffers[param]);
-    for (const std::vector<RowAccess>* list : {&kernel.reads, &kernel.writes}) {
-      for (const RowAccess& access : *list) {
-        const BufferId id = program.owner(buffers[access.param]);
-        if (region.tensor(id) == nullptr) work.parts += program.storage_bytes(id) / trips.trips;
-      }
+    for (const RowAccess& access : kernel.accesses()) {
+      const BufferId id = program.owner(buffers[access.param]);
+      if (region.tensor(id) == nullptr) work.parts += program.storage_bytes(id) / trips.trips;
     }
   }
   return work;

@@ -142,20 +142,26 @@ class Writing {
     action.step = s;
     for (const BufferId id : step.buffers) action.operands.push_back({id, false, true, {}});
     std::map<size_t, Rows> reached;
-    std::set<size_t> in_windows;
-    for (const std::vector<RowAccess>* list : {&by.reads, &by.writes}) {
-      for (const RowAccess& access : *list) {
-        const Rows part = access.reached(rows);
-        reached[access.param] = part;
-        if (pass_rows(s, t, access, part, action)) in_windows.insert(access.param);
-      }
+    for (const RowAccess& access : by.accesses()) {
+      reached[access.param] = access.reached(rows);
+      pass_rows(s, t, access, reached[access.param], action);
     }
-    call_kernel(s, restrict_rows(kernel, by, rows, reached, in_windows), action);
+    call_kernel(s, restrict_rows(kernel, by, rows, reached, in_windows(s)), action);
     return action;
   }
 
-  /// These rows of a window, or of all there is; whether it is a window.
-  bool pass_rows(size_t s, int64_t t, const RowAccess& access, const Rows& part,
+  /// The parameters that are passed windows.
+  std::set<size_t> in_windows(size_t s) const {
+    std::set<size_t> params;
+    for (const RowAccess& access : calls_[s].by.accesses()) {
+      const BufferId owner = program_.owner(calls_[s].step.buffers[access.param]);
+      if (region_.tensor(owner) != nullptr) params.insert(access.param);
+    }
+    return params;
+  }
+
+  /// These rows of a window, or of all there is.
+  void pass_rows(size_t s, int64_t t, const RowAccess& access, const Rows& part,
                  Action& action) const {
     const Dims& shape = calls_[s].kernel.buffers[access.param].shape;
     Operand& operand = action.operands[access.param];
@@ -163,11 +169,10 @@ class Writing {
     if (tensor == nullptr) {
       operand.whole = false;
       operand.part = window_of(shape, access.dimension, part);
-      return false;
+      return;
     }
     const int64_t end = trips_.computed(tensor->producer, t).end;
     operand = rows_of(*tensor, shape, access.dimension, end - part.begin, part.count());
-    return true;
   }
 
   void call_kernel(size_t s, Kernel kernel, Action& action) const {
@@ -196,14 +201,7 @@ class Writing {
     const auto& [step, kernel, by] = calls_[s];
     std::vector<RowPlace> places;
     for (const int64_t t : trips) places.push_back({trips_.computed(s, t), {}});
-    std::set<size_t> in_windows;
-    for (const std::vector<RowAccess>* list : {&by.reads, &by.writes}) {
-      for (const RowAccess& access : *list) {
-        pass_as_many(access, trips, step, places);
-        const BufferId owner = program_.owner(step.buffers[access.param]);
-        if (region_.tensor(owner) != nullptr) in_windows.insert(access.param);
-      }
-    }
+    for (const RowAccess& access : by.accesses()) pass_as_many(access, trips, step, places);
     size_t sizes = 0;
     const auto name_size = [&](DimRange range) {
       const auto key = std::make_pair(range.max, sizes++);
@@ -212,14 +210,12 @@ class Writing {
       return found->second;
     };
     const std::optional<PlacedKernel> placed =
-        place_rows(kernel, by, places, in_windows, name_size);
+        place_rows(kernel, by, places, in_windows(s), name_size);
     if (!placed) return;
     for (size_t i = 0; i < trips.size(); ++i) {
       Action& action = actions_[s].at(trips[i]);
-      for (const std::vector<RowAccess>* list : {&by.reads, &by.writes}) {
-        for (const RowAccess& access : *list) {
-          pass_rows(s, trips[i], access, places[i].passed.at(access.param), action);
-        }
+      for (const RowAccess& access : by.accesses()) {
+        pass_rows(s, trips[i], access, places[i].passed.at(access.param), action);
       }
       call_kernel(s, placed->kernel, action);
       action.sizes = placed->sizes[i];
